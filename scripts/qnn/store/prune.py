@@ -1,0 +1,35 @@
+"""Which entries to remove, oldest use first; and removing them."""
+
+from __future__ import annotations
+
+from qnn.store.store import Entry, Store
+
+_SECONDS_A_DAY = 86_400
+
+
+def prune(store: Store, *, max_bytes: int | None, max_age_days: float | None, now: float) -> tuple[Entry, ...]:
+    """Remove entries unused for `max_age_days`, then the least recently used until at most `max_bytes` are left.
+
+    `now` in seconds since the epoch. Returns what was removed; raises StoreInUse (QF903) while a build runs.
+    """
+    with store.exclusive():
+        aged = sorted(((store.last_used(entry.digest), entry) for entry in store.entries()), key=lambda pair: pair[0])
+        doomed = choose(aged, max_bytes=max_bytes, max_age_days=max_age_days, now=now)
+        for entry in doomed:
+            store.remove(entry.digest)
+        return doomed
+
+
+def choose(
+    aged: list[tuple[float, Entry]], *, max_bytes: int | None, max_age_days: float | None, now: float
+) -> tuple[Entry, ...]:
+    """The entries to remove of (last use, entry) pairs given oldest first; pure."""
+    oldest_kept = -float("inf") if max_age_days is None else now - max_age_days * _SECONDS_A_DAY
+    left = sum(entry.size for _, entry in aged)
+    doomed = []
+    for used, entry in aged:
+        too_many = max_bytes is not None and left > max_bytes
+        if used < oldest_kept or too_many:
+            doomed.append(entry)
+            left -= entry.size
+    return tuple(doomed)
