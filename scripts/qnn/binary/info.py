@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
 _QAIRT_VERSION = re.compile(r"^v?(\d+\.\d+\.\d+)")
@@ -104,11 +104,22 @@ class TensorInfo:
 
 
 @dataclass(frozen=True)
+class GraphMemory:
+    """Where a graph's bytes lie on the device: I/O buffers, constants, tensors spilt to DDR, weights shared between
+    graphs. Public API, "HTP/QnnHtpSystemContext.h", graph info blob version 2; all in bytes."""
+
+    io: int
+    constants: int
+    ddr_tensors: int
+    shared_weights: int
+
+
+@dataclass(frozen=True)
 class GraphInfo:
     """One graph: its name, inputs and outputs in the order of the binary, and what the HTP backend noted of it.
 
-    Sizes are bytes, `vtcm_mb` is MB. A field is None when the binary (info version 1 or 2, or another backend) does
-    not hold it.
+    Sizes are bytes, `vtcm_mb` is MB; `hvx_threads` 0 means that the compiler was not told a number. A field is None
+    when the binary (info version 1 or 2, or another backend) does not hold it.
     """
 
     name: str
@@ -119,6 +130,7 @@ class GraphInfo:
     optimization_level: int | None = None
     dlbc: bool | None = None
     spill_fill_bytes: int | None = None
+    memory: GraphMemory | None = None
     updateable: tuple[TensorInfo, ...] = ()
 
 
@@ -144,7 +156,7 @@ class ContextBinary:
     soc_model: int | None = None
     dsp_arch: int | None = None
     soc_version: str = ""
-    context_tensors: tuple[TensorInfo, ...] = field(default=())
+    context_tensors: tuple[TensorInfo, ...] = ()
 
     @property
     def qairt_version(self) -> str | None:

@@ -188,6 +188,22 @@ class HtpGraphBlobC(ctypes.Structure):
     _fields_ = [("version", c_uint32), ("v1", HtpGraphBlobV1C)]
 
 
+class HtpGraphBlobV2C(ctypes.Structure):
+    """What the HTP backend writes behind version 1 of its note: where the graph's bytes lie."""
+
+    _fields_ = [
+        ("version", c_uint32),
+        ("native_k_channel", c_uint64),
+        ("native_v_channel", c_uint64),
+        ("safe_to_share_io", c_uint32),
+        ("io", c_uint64),
+        ("op_data", c_uint64),
+        ("constants", c_uint64),
+        ("ddr_tensors", c_uint64),
+        ("shared_weights", c_uint64),
+    ]
+
+
 class HtpContextBlobC(ctypes.Structure):
     """What the HTP backend says of the whole context (binary info version 3, `metadata`)."""
 
