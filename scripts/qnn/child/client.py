@@ -97,6 +97,12 @@ class Host:
             process.kill()
             process.wait()
 
+    def kill(self) -> None:
+        """Kill the host, and with it a job that may be running; safe from another thread than the caller's."""
+        process = self._process
+        if process is not None:
+            process.kill()
+
     def _start(self) -> subprocess.Popen[bytes]:
         if self._process is not None and self._process.poll() is None:
             return self._process
@@ -163,6 +169,11 @@ class HostPool:
             yield host
         finally:
             self._idle.put(host)
+
+    def abort(self) -> None:
+        """Kill every host and job at once, from any thread; whoever waits for one sees ChildCrashed."""
+        for host in self._all:
+            host.kill()
 
     def __enter__(self) -> HostPool:
         return self

@@ -1,1 +1,117 @@
-""
+"""The command line. A command's module is imported only when that command is called, so start-up stays short."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+import click
+
+from qnn import __version__
+from qnn.cli.console import print_error
+from qnn.errors.base import ExitCode, ForgeError
+from qnn.errors.system import InternalFault, from_os_error
+
+# command → (module:attribute, one line of help). The help stands here so that `qnn-forge --help` imports nothing.
+_COMMANDS = {
+    "build": ("qnn.cli.build:build", "Build verified bundles for chips from models."),
+    "explain": ("qnn.cli.explain:explain", "Explain an error or lint id (QFnnn)."),
+    "htp-config": ("qnn.cli.htp_config:htp_config", "Write the HTP configuration files for a chip."),
+    "inspect": ("qnn.cli.inspect:inspect", "Say what a context binary holds."),
+    "lint": ("qnn.cli.lint:lint", "Check model YAML files and report every problem."),
+    "pin": ("qnn.cli.pin:pin", "Fill in sha256 and size of a model's sources."),
+    "soc": ("qnn.cli.soc:soc", "List, show and check the chips of the chip table."),
+    "store": ("qnn.cli.store:store", "Look at, prune and check the store of stage outputs."),
+    "verify": ("qnn.cli.verify:verify", "Check a bundle again, from nothing but itself."),
+}
+
+
+class _LazyGroup(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module, _, attribute = _COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in sorted(_COMMANDS.items())])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        import difflib  # noqa: PLC0415 - only a mistyped command needs it
+
+        name = args[0]
+        if not name.startswith("-") and name not in _COMMANDS:
+            near = difflib.get_close_matches(name, _COMMANDS, 1)
+            hint = f" Did you mean '{near[0]}'?" if near else ""
+            ctx.fail(f"No such command '{name}'.{hint}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.version_option(__version__, prog_name="qnn-forge")
+def cli() -> None:
+    """Make verified Hexagon (HTP) context binaries for Snapdragon chips, each from one model YAML.
+
+    \b
+    Exit codes: 0 done · 2 usage · 3 model YAML · 4 chip · 5 source · 6 graph · 7 toolchain · 8 gate ·
+    9 bundle · 10 model code · 11 machine or store · 1 a defect of qnn-forge · 130 interrupted.
+    """
+
+
+def main() -> None:
+    """Entry point: every ForgeError becomes its message and its exit code; nobody sees a traceback."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line; returns the exit code."""
+    try:
+        result = cli.main(arguments, prog_name="qnn-forge", standalone_mode=False)
+    except ForgeError as error:
+        print_error(error)
+        return int(error.exit_code)
+    except click.exceptions.Abort:
+        return _interrupted()
+    except KeyboardInterrupt:
+        return _interrupted()
+    except click.ClickException as error:
+        error.show()
+        return int(ExitCode.USAGE)
+    except BrokenPipeError:
+        # The reader (head, less) went away: that is no fault of ours, and Python must not complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return int(ExitCode.OK)
+    except OSError as error:
+        fault = from_os_error(error)
+        print_error(fault)
+        return int(fault.exit_code)
+    except Exception as error:  # noqa: BLE001 - the last line of defence; what lands here is a defect, see QF999
+        print_error(_internal(error))
+        return int(ExitCode.INTERNAL)
+    return result if isinstance(result, int) else int(ExitCode.OK)
+
+
+def _interrupted() -> int:
+    click.echo("interrupted; what was finished is kept, the same command goes on from there", err=True)
+    return int(ExitCode.INTERRUPTED)
+
+
+def _internal(error: Exception) -> InternalFault:
+    with tempfile.NamedTemporaryFile("w", prefix="qnn-forge-", suffix=".log", delete=False) as log:
+        traceback.print_exception(error, file=log)
+    return InternalFault(
+        f"{type(error).__name__}: {error}",
+        remedy="report it with the log and the command you ran",
+        log=Path(log.name),
+    )

@@ -13,11 +13,16 @@ def prune(store: Store, *, max_bytes: int | None, max_age_days: float | None, no
     `now` in seconds since the epoch. Returns what was removed; raises StoreInUse (QF903) while a build runs.
     """
     with store.exclusive():
-        aged = sorted(((store.last_used(entry.digest), entry) for entry in store.entries()), key=lambda pair: pair[0])
-        doomed = choose(aged, max_bytes=max_bytes, max_age_days=max_age_days, now=now)
-        for entry in doomed:
+        chosen = doomed(store, max_bytes=max_bytes, max_age_days=max_age_days, now=now)
+        for entry in chosen:
             store.remove(entry.digest)
-        return doomed
+        return chosen
+
+
+def doomed(store: Store, *, max_bytes: int | None, max_age_days: float | None, now: float) -> tuple[Entry, ...]:
+    """What `prune` would remove."""
+    aged = sorted(((store.last_used(entry.digest), entry) for entry in store.entries()), key=lambda pair: pair[0])
+    return choose(aged, max_bytes=max_bytes, max_age_days=max_age_days, now=now)
 
 
 def choose(
@@ -26,10 +31,10 @@ def choose(
     """The entries to remove of (last use, entry) pairs given oldest first; pure."""
     oldest_kept = -float("inf") if max_age_days is None else now - max_age_days * _SECONDS_A_DAY
     left = sum(entry.size for _, entry in aged)
-    doomed = []
+    chosen = []
     for used, entry in aged:
         too_many = max_bytes is not None and left > max_bytes
         if used < oldest_kept or too_many:
-            doomed.append(entry)
+            chosen.append(entry)
             left -= entry.size
-    return tuple(doomed)
+    return tuple(chosen)

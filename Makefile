@@ -1,0 +1,46 @@
+# Every target makes what it needs by itself. PYTHON may name another interpreter (3.11 or newer).
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+# The demo of the README: two real models for six chips of six years.
+CHIPS := SM8550,SM8650,SM8750,SM8850,QCS8550,SA8295
+
+.PHONY: build test check docs bench constraints clean
+
+build: $(VENV)/installed  ## Build the demo bundles into dist/
+	$(BIN)/qnn-forge build silero-vad ppocr-v4 --soc $(CHIPS) --out dist
+
+test: $(VENV)/installed-dev  ## Lint, types and all tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest
+
+$(VENV)/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+docs: $(VENV)/installed-dev  ## Write the generated pages again
+	$(BIN)/python -m qnn.chips.page > docs/chips.md
+	$(BIN)/python -m qnn.model.reference > docs/model-yaml.md
+	$(BIN)/python -m qnn.catalogue docs/lint
+
+bench: $(VENV)/installed-dev  ## Run the benchmarks and write docs/performance.md
+	$(BIN)/python -m benchmarks
+
+constraints:  ## Resolve the newest versions into constraints.txt (then run the tests)
+	rm -rf $(VENV)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	grep '^#' constraints.txt > constraints.new
+	$(BIN)/pip freeze --exclude-editable >> constraints.new
+	grep '^torch==' constraints.txt >> constraints.new
+	mv constraints.new constraints.txt
+
+clean:  ## Remove what this Makefile made
+	rm -rf $(VENV) dist

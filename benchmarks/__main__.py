@@ -1,0 +1,33 @@
+"""Runs every benchmark and writes docs/performance.md."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib.metadata import version
+from pathlib import Path
+
+from benchmarks import noop, overhead
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
+
+
+def main() -> None:
+    """Each section is a benchmark's docstring and its table."""
+    packages = ", ".join(f"{name} {version(name)}" for name in ("onnxruntime", "onnxruntime-qnn"))
+    parts = [
+        "# Performance",
+        "Written by `make bench`; every figure is from one run of the benchmarks in `benchmarks/`, which run both sides "
+        f"one after the other. Machine: {os.cpu_count()} cores, {platform.machine()}, Python "
+        f"{platform.python_version()}, {packages}.",
+    ]
+    for title, module in (("Overhead", overhead), ("Nothing to do", noop)):
+        print(title)
+        lines = module.main()
+        print("\n".join(lines))
+        parts += [f"## {title}", (module.__doc__ or "").strip(), "\n".join(lines)]
+    PAGE.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

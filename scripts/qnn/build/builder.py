@@ -1,0 +1,253 @@
+"""Makes bundles: asks the store for each stage's output and makes what is missing, from the bundle backwards.
+
+A stage is asked for only by the stage that needs it, so a finished bundle costs one look. Threads that need the same
+output meet at the store's lock; one makes it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from qnn.build import inputs
+from qnn.build.assemble import assemble_bundle, assemble_package, judge_graph
+from qnn.build.compiled import compiled_facts, save_compiled
+from qnn.build.events import Listener, Stage
+from qnn.build.keys import Keys
+from qnn.build.measured import Measured, load_measured, save_measured
+from qnn.child import HostPool, Limits
+from qnn.errors.base import ForgeError
+from qnn.model.spec import Graph
+from qnn.plan.targets import Target, Variant
+from qnn.prepare.prepared import load_prepared
+from qnn.store import Entry, StageKey, Store
+from qnn.toolchains.protocol import CompileRequest, RunRequest, Toolchain
+
+
+@dataclass(frozen=True)
+class Folders:
+    """Where a build keeps what is not a stage output: partial downloads, Python environments, logs."""
+
+    downloads: Path
+    environments: Path
+    logs: Path
+
+
+class Builder:
+    """Builds targets with one toolchain. Thread-safe: one call of `bundle` per thread and target."""
+
+    def __init__(
+        self, store: Store, toolchain: Toolchain, pool: HostPool, folders: Folders, listener: Listener
+    ) -> None:
+        self._store = store
+        self._toolchain = toolchain
+        self._pool = pool
+        self._folders = folders
+        self._listener = listener
+        self._failed: dict[str, ForgeError] = {}
+        self._guard = threading.Lock()
+        self.keys = Keys(toolchain, store.code_memo)
+
+    def finished(self, target: Target, *, verified: bool) -> Entry | None:
+        """The bundle if it is in the store, whole."""
+        return self._store.get(self.keys.bundle(target, verified))
+
+    def bundle(self, target: Target, *, verified: bool) -> Entry:
+        """The finished bundle of a target; raises the ForgeError of the first stage that fails.
+
+        With `verified`, every graph was run from the package and passed its gates.
+        """
+        key = self.keys.bundle(target, verified)
+
+        def produce(folder: Path) -> None:
+            package = self.package(target)
+            measured = [self.measured(target, graph) for graph in target.variant.model.graphs] if verified else []
+            for graph, result in zip(target.variant.model.graphs, measured, strict=False):
+                judge_graph(target, graph, result)
+            licence = target.variant.model.licence.text
+            assemble_bundle(
+                target,
+                self.keys,
+                package=package,
+                prepared={graph.name: self.prepared(target.variant, graph) for graph in target.variant.model.graphs},
+                measured=measured,
+                licence=None if licence is None else self.source(target.variant, licence),
+                folder=folder,
+            )
+
+        return self._make(key, Stage("bundle", target.name), produce)
+
+    def source(self, variant: Variant, name: str) -> Entry:
+        """A fetched and verified source file."""
+        source = variant.model.sources[name]
+
+        def produce(folder: Path) -> None:
+            inputs.fetch_source(variant.model, source, folder, self._folders.downloads)
+
+        return self._make(self.keys.source(source), Stage("fetch", f"{variant.model.name} {name}"), produce)
+
+    def prepared(self, variant: Variant, graph: Graph) -> Entry:
+        """A graph with fixed shapes, simplified, checked."""
+        key = self.keys.prepared(variant, graph)
+
+        def produce(folder: Path) -> None:
+            source = only_file(self.source(variant, graph.source_for(variant.precision)))
+            with self._pool.host() as host:
+                inputs.prepare_graph(
+                    variant, graph, source, folder, host, log=self._log(key), limits=limits_of(variant)
+                )
+
+        return self._make(key, Stage("prepare", f"{variant.name} {graph.name}"), produce)
+
+    def samples(self, variant: Variant, graph: Graph) -> Entry:
+        """Real inputs, 000.npz …"""
+        key = self.keys.samples(variant, graph)
+
+        def produce(folder: Path) -> None:
+            graph_facts = load_prepared(self.prepared(variant, graph).folder)
+            sources = {name: only_file(self.source(variant, name)) for name in variant.model.sources}
+            inputs.make_samples(
+                variant, graph_facts, sources, folder, self._folders.environments, log=self._log(key)
+            )
+
+        return self._make(key, Stage("samples", f"{variant.name} {graph.name}"), produce)
+
+    def reference(self, variant: Variant, graph: Graph) -> Entry:
+        """Float results of the original graph, 000.npz …"""
+        key = self.keys.reference(variant, graph)
+
+        def produce(folder: Path) -> None:
+            source = only_file(self.source(variant, graph.reference))
+            samples = numbered(self.samples(variant, graph))
+            with self._pool.host() as host:
+                inputs.run_reference(
+                    graph, source, samples, folder, host, log=self._log(key), limits=limits_of(variant)
+                )
+
+        return self._make(key, Stage("reference", f"{variant.name} {graph.name}"), produce)
+
+    def compiled(self, target: Target, graph: Graph) -> Entry:
+        """A context binary and its wrapper, read back and equal to the plan."""
+        key = self.keys.compiled(target, graph)
+
+        def produce(folder: Path) -> None:
+            prepared = self.prepared(target.variant, graph)
+            request = CompileRequest(
+                graph=load_prepared(prepared.folder),
+                prepared_folder=prepared.folder,
+                soc=target.soc,
+                precision=target.variant.precision,
+                output=folder,
+            )
+            with self._pool.host() as host:
+                binary = self._toolchain.compile(request, host, log=self._log(key), limits=limits_of(target.variant))
+            save_compiled(compiled_facts(binary), folder)
+
+        return self._make(key, Stage("compile", f"{target.name} {graph.name}"), produce)
+
+    def package(self, target: Target) -> Entry:
+        """What will be handed out, but for the manifest: binaries, wrappers, golden inputs and outputs."""
+        key = self.keys.package(target)
+
+        def produce(folder: Path) -> None:
+            for graph in target.variant.model.graphs:
+                compiled = self.compiled(target, graph)
+                samples = numbered(self.samples(target.variant, graph))
+                reference = numbered(self.reference(target.variant, graph))
+                facts = load_prepared(self.prepared(target.variant, graph).folder)
+                assemble_package(facts, compiled, samples, reference, folder)
+
+        return self._make(key, Stage("package", target.name), produce)
+
+    def measured(self, target: Target, graph: Graph) -> Measured:
+        """What the packaged binary computes, compared with the reference, and the task metric of both."""
+        key = self.keys.measured(target, graph)
+        facts = load_prepared(self.prepared(target.variant, graph).folder)
+        samples = numbered(self.samples(target.variant, graph))
+        reference = numbered(self.reference(target.variant, graph))
+
+        def produce(folder: Path) -> None:
+            request = RunRequest(
+                graph=graph.name,
+                outputs=tuple(output.name for output in facts.outputs),
+                folder=self.package(target).folder,
+                soc_id=target.soc.soc_id,
+                samples=samples,
+                references=reference,
+                output=folder,
+            )
+            with self._pool.host() as host:
+                outputs = self._toolchain.run(request, host, log=self._log(key), limits=limits_of(target.variant))
+            save_measured(outputs, folder)
+
+        entry = self._make(key, Stage("verify", f"{target.name} {graph.name}"), produce)
+        outputs = load_measured(entry.folder)
+        if target.variant.model.checks.metric is None:
+            return Measured(outputs, ())
+        metric_key = self.keys.metrics(target, graph)
+
+        def evaluate(folder: Path) -> None:
+            sources = {name: only_file(self.source(target.variant, name)) for name in target.variant.model.sources}
+            inputs.evaluate_metric(
+                target.variant.model,
+                graph,
+                inputs.MetricFiles(samples, reference, numbered(entry)),
+                sources,
+                folder,
+                self._folders.environments,
+                log=self._log(metric_key),
+            )
+
+        metric = self._make(metric_key, Stage("metric", f"{target.name} {graph.name}"), evaluate)
+        return Measured(outputs, inputs.load_metric(metric.folder))
+
+    def _make(self, key: StageKey, stage: Stage, produce: Callable[[Path], None]) -> Entry:
+        """The stage's entry; what failed once in this run fails at once for everything else that needs it."""
+        digest = key.digest
+        known = self._failed.get(digest)
+        if known is not None:
+            raise known
+        began = time.monotonic()
+        announced = False
+
+        def announce_and_produce(folder: Path) -> None:
+            nonlocal announced
+            announced = True
+            if digest in self._failed:  # another thread failed at it while this one waited for the lock
+                raise self._failed[digest]
+            self._listener.begins(stage)
+            produce(folder)
+
+        try:
+            made = self._store.make(key, announce_and_produce)
+        except ForgeError as error:
+            with self._guard:
+                self._failed.setdefault(digest, error)
+            if announced:
+                self._listener.fails(stage)
+            raise
+        self._listener.ends(stage, time.monotonic() - began, reused=made.reused)
+        return made.entry
+
+    def _log(self, key: StageKey) -> Path:
+        return self._folders.logs / f"{key.stage}-{key.digest[:16]}.log"
+
+
+def limits_of(variant: Variant) -> Limits:
+    """What one child may use for this model."""
+    own = variant.model.limits
+    return Limits(seconds=own.minutes * 60, memory_bytes=int(own.memory_gb * 2**30))
+
+
+def only_file(entry: Entry) -> Path:
+    """The one file of a source entry."""
+    (file,) = entry.files
+    return entry.folder / file.name
+
+
+def numbered(entry: Entry) -> tuple[Path, ...]:
+    """The entry's .npz files in order."""
+    return tuple(entry.folder / file.name for file in entry.files if file.name.endswith(".npz"))

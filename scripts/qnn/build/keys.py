@@ -1,0 +1,202 @@
+"""The identity of every stage's output, computed from the model, the chip and the code alone. Pure but for reading code.
+
+Because a key holds the digests of its inputs' keys, the key of a finished bundle is known before anything is built:
+a build with nothing to do reads nothing but its own result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+
+from qnn import __version__
+from qnn.model.spec import Graph, Source
+from qnn.plan.precision import is_float
+from qnn.plan.targets import Target, Variant
+from qnn.store import StageKey, file_digest
+from qnn.store.code import code_digest
+from qnn.toolchains.protocol import Toolchain
+
+# How many samples travel with a bundle as golden inputs and outputs.
+GOLDEN_SAMPLES = 1
+
+_PREPARE_PACKAGES = ("onnx", "onnxsim", "onnxruntime", "numpy")
+_MODEL_CODE = ("qnn.model_code.*", "qnn.build.inputs")
+_BUNDLE = ("qnn.bundle.*", "qnn.build.assemble")
+
+
+@dataclass
+class Keys:
+    """Makes keys for one toolchain; `memo` is the folder of qnn.store.code."""
+
+    toolchain: Toolchain
+    memo: Path
+
+    def source(self, source: Source) -> StageKey:
+        """A fetched file: its content is its identity, wherever it comes from."""
+        name = Path(source.member or source.locator).name
+        return StageKey("source", "", {"name": name, "sha256": source.sha256, "size": source.size})
+
+    def prepared(self, variant: Variant, graph: Graph) -> StageKey:
+        """A graph with fixed shapes, simplified and in canonical form."""
+        model = variant.model
+        parameters = {
+            "graph": graph.name,
+            "inputs": [[spec.name, list(spec.shape), spec.dtype] for spec in graph.inputs],
+            "bucket": dict(model.buckets[variant.bucket]),
+            "packages": _versions(_PREPARE_PACKAGES),
+        }
+        source = model.sources[graph.source_for(variant.precision)]
+        return StageKey("prepare", self._code("qnn.prepare.*"), parameters, {"source": self.source(source).digest})
+
+    def samples(self, variant: Variant, graph: Graph) -> StageKey:
+        """The real inputs a graph is checked with."""
+        model = variant.model
+        checks = model.checks
+        parameters = {
+            "graph": graph.name,
+            "data": checks.data,
+            "count": checks.samples,
+            "requires": list(model.requires),
+            "packages": _versions(("numpy", "onnxruntime")),
+        }
+        inputs = {
+            "prepared": self.prepared(variant, graph).digest,
+            **self._model_code(variant),
+            **{f"source {name}": self.source(source).digest for name, source in model.sources.items()},
+        }
+        if checks.samples_dir is not None:
+            inputs.update(self._sample_files(model.folder / checks.samples_dir))
+        return StageKey("samples", self._code(*_MODEL_CODE), parameters, inputs)
+
+    def reference(self, variant: Variant, graph: Graph) -> StageKey:
+        """Float results of the original graph on the samples."""
+        inputs = {
+            "source": self.source(variant.model.sources[graph.reference]).digest,
+            "samples": self.samples(variant, graph).digest,
+        }
+        parameters = {"packages": _versions(("onnxruntime", "numpy"))}
+        return StageKey("reference", self._code("qnn.verify.reference"), parameters, inputs)
+
+    def compiled(self, target: Target, graph: Graph) -> StageKey:
+        """A context binary and its wrapper."""
+        soc = target.soc
+        parameters = {
+            **self._toolchain(),
+            "graph": graph.name,
+            "soc_id": soc.soc_id,
+            "arch": soc.arch,
+            "vtcm_mb": soc.vtcm_mb,
+            "fp16": soc.fp16,
+            "float": is_float(target.variant.precision),
+        }
+        inputs = {"prepared": self.prepared(target.variant, graph).digest}
+        return StageKey("compile", self._code(*self.toolchain.code_modules), parameters, inputs)
+
+    def package(self, target: Target) -> StageKey:
+        """The files of a bundle that are verified: binaries, wrappers, golden inputs and outputs."""
+        graphs = target.variant.model.graphs
+        inputs = {
+            **{f"{graph.name} binary": self.compiled(target, graph).digest for graph in graphs},
+            **{f"{graph.name} samples": self.samples(target.variant, graph).digest for graph in graphs},
+            **{f"{graph.name} reference": self.reference(target.variant, graph).digest for graph in graphs},
+        }
+        return StageKey("package", self._code(*_BUNDLE, "qnn.verify.golden"), {"golden": GOLDEN_SAMPLES}, inputs)
+
+    def measured(self, target: Target, graph: Graph) -> StageKey:
+        """What the packaged binary of one graph computes on the emulator, compared with the reference."""
+        inputs = {
+            "package": self.package(target).digest,
+            "samples": self.samples(target.variant, graph).digest,
+            "reference": self.reference(target.variant, graph).digest,
+        }
+        code = self._code(*self.toolchain.code_modules, "qnn.verify.compare", "qnn.verify.saturation")
+        parameters = {**self._toolchain(), "graph": graph.name, "soc_id": target.soc.soc_id}
+        return StageKey("measure", code, parameters, inputs)
+
+    def metrics(self, target: Target, graph: Graph) -> StageKey:
+        """The model's task metric on float and on HTP outputs."""
+        model = target.variant.model
+        parameters = {"graph": graph.name, "metric": model.checks.metric, "requires": list(model.requires)}
+        inputs = {
+            "measured": self.measured(target, graph).digest,
+            "samples": self.samples(target.variant, graph).digest,
+            "reference": self.reference(target.variant, graph).digest,
+            **self._model_code(target.variant),
+            **{f"source {name}": self.source(source).digest for name, source in model.sources.items()},
+        }
+        return StageKey("metric", self._code(*_MODEL_CODE), parameters, inputs)
+
+    def bundle(self, target: Target, verified: bool) -> StageKey:
+        """A finished bundle: package, manifest, archive."""
+        variant = target.variant
+        model = variant.model
+        parameters = {
+            "forge": __version__,
+            "name": bundle_name(target, self.toolchain),
+            "summary": model.summary,
+            "task": model.task,
+            "version": model.version,
+            "licence": asdict(model.licence),
+            "precision": variant.precision,
+            "dimensions": dict(model.buckets[variant.bucket]),
+            "soc": asdict(target.soc),
+            "verified": verified,
+            "gates": asdict(model.checks.gates),
+            "output_gates": _plain(model.checks.output_gates),
+            "metric_gates": _plain(model.checks.metric_gates),
+            "sources": {name: [source.kind.value, source.locator] for name, source in model.sources.items()},
+        }
+        inputs = {"package": self.package(target).digest}
+        if verified:
+            inputs.update({f"{graph.name} measured": self.measured(target, graph).digest for graph in model.graphs})
+            if model.checks.metric is not None:
+                inputs.update({f"{graph.name} metrics": self.metrics(target, graph).digest for graph in model.graphs})
+        if model.licence.text is not None:
+            inputs["licence"] = self.source(model.sources[model.licence.text]).digest
+        return StageKey("bundle", self._code(*_BUNDLE, "qnn.verify.gates"), parameters, inputs)
+
+    def _toolchain(self) -> dict[str, object]:
+        identity = self.toolchain.identity
+        return {"toolchain": identity.name, "qairt": identity.qairt, "packages": dict(identity.packages)}
+
+    @cached_property
+    def _codes(self) -> dict[tuple[str, ...], str]:
+        return {}
+
+    def _code(self, *modules: str) -> str:
+        if modules not in self._codes:
+            self._codes[modules] = code_digest(modules, self.memo)
+        return self._codes[modules]
+
+    @cached_property
+    def _files(self) -> dict[Path, dict[str, str]]:
+        return {}
+
+    def _model_code(self, variant: Variant) -> dict[str, str]:
+        """Every Python file of the model folder: data.py may import its neighbours."""
+        return self._hashed(variant.model.folder, "*.py", "code")
+
+    def _sample_files(self, folder: Path) -> dict[str, str]:
+        return self._hashed(folder, "*.npz", "sample")
+
+    def _hashed(self, folder: Path, pattern: str, label: str) -> dict[str, str]:
+        if folder not in self._files:
+            self._files[folder] = {f"{label} {path.name}": file_digest(path) for path in sorted(folder.glob(pattern))}
+        return self._files[folder]
+
+
+def bundle_name(target: Target, toolchain: Toolchain) -> str:
+    """silero-vad-6.2.3-default-fp16-SM8650-qairt2.51.0"""
+    return f"{target.name}-qairt{toolchain.identity.qairt}"
+
+
+def _versions(packages: tuple[str, ...]) -> dict[str, str]:
+    return {name: version(name) for name in packages}
+
+
+def _plain(gates: Mapping[str, Mapping[str, object]]) -> dict[str, dict[str, object]]:
+    return {graph: {name: asdict(gate) for name, gate in named.items()} for graph, named in gates.items()}  # type: ignore[call-overload]

@@ -1,0 +1,71 @@
+"""What a build hands back: one result a target, each a bundle or an error."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from qnn.errors.base import ForgeError
+from qnn.plan.targets import Target
+
+
+@dataclass(frozen=True)
+class GraphResult:
+    """One graph of a bundle: bytes of its binary, worst cosine of its outputs, its metric in a few words."""
+
+    graph: str
+    size: int
+    cosine: float | None
+    max_abs: float | None
+    metric: str
+
+
+@dataclass(frozen=True)
+class TargetResult:
+    """One target: where its bundle lies, or why there is none.
+
+    `reused` is True when the finished bundle was in the store already; `verified` is False where --verify left the
+    chip out; `seconds` is wall time.
+    """
+
+    target: Target
+    graphs: tuple[GraphResult, ...]
+    folder: Path | None
+    archive: Path | None
+    sha256: str | None
+    verified: bool
+    reused: bool
+    seconds: float
+    error: ForgeError | None = None
+
+    @property
+    def verdict(self) -> str:
+        """ok, unverified or failed."""
+        if self.error is not None:
+            return "failed"
+        return "ok" if self.verified else "unverified"
+
+
+def graph_results(bundle: Path) -> tuple[GraphResult, ...]:
+    """What the manifest of a finished bundle says of its graphs.
+
+    The manifest was written by this program and its sha256 was checked by the store, so it is read as it is.
+    """
+    document = json.loads((bundle / "manifest.json").read_text(encoding="utf-8"))
+    sizes = {file["path"]: file["size"] for file in document["files"]}
+    return tuple(
+        GraphResult(
+            graph=graph["name"],
+            size=sizes[graph["binary"]],
+            cosine=min((o["cosine"] for o in graph["numerics"] if o["cosine"] is not None), default=None),
+            max_abs=max((o["max_abs"] for o in graph["numerics"] if o["max_abs"] is not None), default=None),
+            metric=", ".join(f"{metric['name']} {_short(metric['htp_value'])}" for metric in graph["metrics"]),
+        )
+        for graph in document["graphs"]
+    )
+
+
+def _short(value: float | str | bool) -> str:
+    text = f"{value:.4g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= 40 else f"{text[:39]}…"

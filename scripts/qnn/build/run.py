@@ -1,0 +1,125 @@
+"""Runs a build plan: targets in parallel, results in the plan's order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from qnn.build.builder import Builder, Folders
+from qnn.build.events import Listener, Stage
+from qnn.build.install import install
+from qnn.build.keys import Keys, bundle_name
+from qnn.build.results import TargetResult, graph_results
+from qnn.child import HostPool
+from qnn.errors.base import ForgeError
+from qnn.plan.targets import BuildPlan, Target
+from qnn.store import Store
+from qnn.toolchains.pip.toolchain import PipToolchain
+
+
+@dataclass(frozen=True)
+class BuildRequest:
+    """A whole build. `policy` is all or per-arch; `jobs` how many child processes may run at once."""
+
+    plan: BuildPlan
+    policy: str
+    out: Path
+    store: Path
+    jobs: int
+    keep_going: bool
+
+
+def run_build(request: BuildRequest, listener: Listener) -> tuple[TargetResult, ...]:
+    """Build every target; a target that failed carries its error. Without keep_going, what follows is left out."""
+    toolchain = PipToolchain()
+    with Store(request.store) as store, HostPool(request.jobs) as pool:
+        builder = Builder(store, toolchain, pool, folders_of(request.store), listener)
+        to_verify = verified_targets(request.plan.targets, request.policy)
+
+        def one(target: Target) -> TargetResult:
+            return _build_one(builder, target, request.out, verified=target in to_verify, listener=listener)
+
+        return tuple(_in_order(one, request, pool))
+
+
+def preview(request: BuildRequest) -> list[tuple[Target, bool, bool]]:
+    """(target, whether the store has its bundle, whether it would be verified) in the plan's order."""
+    toolchain = PipToolchain()
+    to_verify = verified_targets(request.plan.targets, request.policy)
+    with Store(request.store) as store:
+        keys = Keys(toolchain, store.code_memo)
+        return [
+            (target, store.get(keys.bundle(target, target in to_verify)) is not None, target in to_verify)
+            for target in request.plan.targets
+        ]
+
+
+def folders_of(store: Path) -> Folders:
+    """Where a build on this store keeps downloads, environments and logs."""
+    return Folders(downloads=store / "downloads", environments=store / "environments", logs=store / "logs")
+
+
+def verified_targets(targets: Sequence[Target], policy: str) -> frozenset[Target]:
+    """Which targets are run on the emulator: all, or the first chip of each arch for every variant."""
+    if policy == "all":
+        return frozenset(targets)
+    first: dict[tuple[str, str], Target] = {}
+    for target in targets:
+        first.setdefault((target.variant.name, target.soc.arch), target)
+    return frozenset(first.values())
+
+
+def _in_order(one: Callable[[Target], TargetResult], request: BuildRequest, pool: HostPool) -> Iterator[TargetResult]:
+    """Results in the plan's order. After a failure, targets not yet begun are left out unless keep_going."""
+    executor = ThreadPoolExecutor(max_workers=request.jobs)
+    futures: list[Future[TargetResult | None]] = []
+    stop = False
+
+    def guarded(target: Target) -> TargetResult | None:
+        nonlocal stop
+        if stop:
+            return None
+        result = one(target)
+        stop = stop or (result.error is not None and not request.keep_going)
+        return result
+
+    try:
+        futures = [executor.submit(guarded, target) for target in request.plan.targets]
+        for future in futures:
+            result = future.result()
+            if result is not None:
+                yield result
+    except BaseException:
+        stop = True
+        pool.abort()  # threads that wait for a job see it die, so the executor can end
+        raise
+    finally:
+        executor.shutdown(wait=True, cancel_futures=True)
+
+
+def _build_one(
+    builder: Builder, target: Target, out: Path, *, verified: bool, listener: Listener
+) -> TargetResult:
+    began = time.monotonic()
+    name = bundle_name(target, builder.keys.toolchain)
+    try:
+        reused = builder.finished(target, verified=verified)
+        entry = reused or builder.bundle(target, verified=verified)
+        folder, archive = install(entry, name, out)
+    except ForgeError as error:
+        listener.fails(Stage("target", target.name))
+        return TargetResult(target, (), None, None, None, verified, False, time.monotonic() - began, error)
+    listener.ends(Stage("target", target.name), time.monotonic() - began, reused=reused is not None)
+    return TargetResult(
+        target=target,
+        graphs=graph_results(entry.folder / name),
+        folder=folder,
+        archive=archive,
+        sha256=entry.file(archive.name).sha256,
+        verified=verified,
+        reused=reused is not None,
+        seconds=time.monotonic() - began,
+    )

@@ -1,0 +1,72 @@
+"""qnn-forge build: models × chips → verified bundles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from qnn.cli.options import jobs_option, json_option, store_option
+
+
+@click.command()
+@click.argument("models", nargs=-1, metavar="[MODEL]...")
+@click.option("--soc", "socs", multiple=True, metavar="EXPR", help="Chips: names, globs, all, public, flagships.")
+@click.option("--precision", "precisions", multiple=True, metavar="NAME", help="Only these precisions (globs).")
+@click.option("--bucket", "buckets", multiple=True, metavar="NAME", help="Only these shape buckets (globs).")
+@click.option(
+    "--verify",
+    "policy",
+    type=click.Choice(["all", "per-arch"]),
+    default="all",
+    show_default=True,
+    help="Run every binary on the emulator, or one chip of each arch.",
+)
+@click.option("--out", type=click.Path(path_type=Path), default=Path("dist"), show_default=True, help="Output folder.")
+@click.option("--keep-going", is_flag=True, help="Build what can be built after a failure.")
+@click.option("--dry-run", is_flag=True, help="Say what would be built and what the store has.")
+@jobs_option
+@store_option
+@json_option
+def build(
+    models: tuple[str, ...],
+    socs: tuple[str, ...],
+    precisions: tuple[str, ...],
+    buckets: tuple[str, ...],
+    policy: str,
+    out: Path,
+    keep_going: bool,
+    dry_run: bool,
+    jobs: int,
+    store: Path,
+    as_json: bool,
+) -> int:
+    """Build verified bundles of MODELs (names below models/, or folders; all of them when none is named).
+
+    \b
+    qnn-forge build silero-vad --soc SM8650
+    qnn-forge build ppocr-v4 --soc 'SM87*,QCS8550' --bucket w320 --out dist
+    qnn-forge build --soc flagships --verify per-arch --json
+    """
+    from qnn.build.run import BuildRequest, run_build  # noqa: PLC0415
+    from qnn.chips.table import load_table  # noqa: PLC0415
+    from qnn.cli.build_view import print_dry_run, print_results, progress  # noqa: PLC0415
+    from qnn.model.load import find_models, load_model  # noqa: PLC0415
+    from qnn.plan.targets import Wanted, plan_build  # noqa: PLC0415
+
+    loaded = [load_model(folder) for folder in find_models(models)]
+    wanted = Wanted(
+        socs=tuple(part.strip() for expression in socs for part in expression.split(",") if part.strip()),
+        buckets=buckets,
+        precisions=precisions,
+    )
+    plan = plan_build(loaded, wanted, load_table())
+    request = BuildRequest(plan=plan, policy=policy, out=out, store=store, jobs=jobs, keep_going=keep_going)
+    if dry_run:
+        print_dry_run(request, as_json=as_json)
+        return 0
+    with progress(request) as listener:
+        results = run_build(request, listener)
+    print_results(request, results, as_json=as_json)
+    failed = [result.error for result in results if result.error is not None]
+    return int(failed[0].exit_code) if failed else 0

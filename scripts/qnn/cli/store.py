@@ -1,0 +1,112 @@
+"""qnn-forge store: look at, prune and check the store of stage outputs."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from pathlib import Path
+
+import click
+
+from qnn.cli.console import out, print_json
+from qnn.cli.options import json_option, store_option
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+
+@click.group()
+def store() -> None:
+    """Look at, prune and check the store of stage outputs."""
+
+
+@store.command()
+@store_option
+@json_option
+def info(store: Path, as_json: bool) -> None:
+    """Say how many outputs of each stage the store holds and how large they are."""
+    from rich.table import Table  # noqa: PLC0415
+
+    from qnn.store import Store  # noqa: PLC0415
+
+    counts: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()
+    with Store(store) as opened:
+        for entry in opened.entries():
+            counts[entry.stage] += 1
+            sizes[entry.stage] += entry.size
+    if as_json:
+        stages = {stage: {"entries": counts[stage], "bytes": sizes[stage]} for stage in counts}
+        print_json({"schema": 1, "root": str(store), "bytes": sizes.total(), "stages": stages})
+        return
+    table = Table("stage", "entries", "size", box=None)
+    for stage in sorted(counts):
+        table.add_row(stage, str(counts[stage]), _megabytes(sizes[stage]))
+    table.add_row("all", str(counts.total()), _megabytes(sizes.total()))
+    out().print(f"{store}")
+    out().print(table)
+
+
+class _Size(click.ParamType):
+    name = "size"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)B?", str(value).strip().upper())
+        if found is None:
+            self.fail(f"{value!r} is not a size; write 500M or 10G", param, ctx)
+        return int(float(found[1]) * _UNITS[found[2]])
+
+
+@store.command()
+@click.option("--max-size", type=_Size(), help="Keep at most this much, the most recently used (500M, 10G).")
+@click.option("--max-age", type=click.FloatRange(min=0), metavar="DAYS", help="Remove what was not used for so long.")
+@click.option("--dry-run", is_flag=True, help="Say what would be removed.")
+@store_option
+@json_option
+def prune(max_size: int | None, max_age: float | None, dry_run: bool, store: Path, as_json: bool) -> None:
+    """Remove what has not been used for longest. Refuses while a build is running."""
+    from qnn.store import Store  # noqa: PLC0415
+    from qnn.store.prune import doomed, prune  # noqa: PLC0415
+
+    if max_size is None and max_age is None:
+        raise click.UsageError("say what to keep: --max-size or --max-age")
+    choose = doomed if dry_run else prune
+    with Store(store) as opened:
+        removed = choose(opened, max_bytes=max_size, max_age_days=max_age, now=time.time())
+    size = sum(entry.size for entry in removed)
+    if as_json:
+        names = [{"stage": entry.stage, "digest": entry.digest, "bytes": entry.size} for entry in removed]
+        print_json({"schema": 1, "dry_run": dry_run, "bytes": size, "removed": names})
+    else:
+        out().print(f"{'would remove' if dry_run else 'removed'} {len(removed)} entries, {_megabytes(size)}")
+
+
+@store.command()
+@store_option
+@json_option
+def verify(store: Path, as_json: bool) -> int:
+    """Check every file's size and sha256; remove damaged entries, which the next build then makes again."""
+    from qnn.errors.base import ExitCode  # noqa: PLC0415
+    from qnn.store import Store  # noqa: PLC0415
+    from qnn.store.store import damage  # noqa: PLC0415
+
+    damaged = {}
+    total = 0
+    with Store(store) as opened:
+        for entry in list(opened.entries()):
+            total += 1
+            wrong = damage(entry)
+            if wrong:
+                damaged[entry.digest] = {"stage": entry.stage, "wrong": wrong}
+                opened.remove(entry.digest)
+    if as_json:
+        print_json({"schema": 1, "checked": total, "damaged": damaged})
+    else:
+        for digest, found in sorted(damaged.items()):
+            out().print(f"{found['stage']} {digest[:16]}: {'; '.join(found['wrong'])}; removed")
+        out().print(f"{total} entries checked, {len(damaged)} damaged")
+    return int(ExitCode.SYSTEM if damaged else ExitCode.OK)
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"

@@ -1,0 +1,150 @@
+"""What a build is asked to make: model × bucket × precision × SoC. Pure."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from qnn.chips.select import select
+from qnn.chips.table import ChipTable, Soc, require_precision
+from qnn.errors.plan import ChipNotTargeted, NothingToBuild, UnknownBucket, UnknownPrecision
+from qnn.model.spec import Model
+from qnn.plan.precision import is_float
+
+
+
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Everything that does not depend on the chip."""
+
+    model: Model
+    bucket: str
+    precision: str
+
+    @property
+    def name(self) -> str:
+        """silero-vad-6.2.3-default-fp16"""
+        return f"{self.model.name}-{self.model.version}-{self.bucket}-{self.precision}"
+
+
+@dataclass(frozen=True)
+class Target:
+    """One bundle to make."""
+
+    variant: Variant
+    soc: Soc
+
+    @property
+    def name(self) -> str:
+        """silero-vad-6.2.3-default-fp16-SM8650"""
+        return f"{self.variant.name}-{self.soc.name}"
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A combination left out, and why."""
+
+    variant: Variant
+    soc: Soc
+    reason: str
+
+
+@dataclass(frozen=True)
+class BuildPlan:
+    """What to make, in order, and what was left out."""
+
+    targets: tuple[Target, ...]
+    skipped: tuple[Skipped, ...]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the user asked for; an empty tuple means everything the model names."""
+
+    socs: tuple[str, ...] = ()
+    buckets: tuple[str, ...] = ()
+    precisions: tuple[str, ...] = ()
+
+
+def plan_build(models: Sequence[Model], wanted: Wanted, table: ChipTable) -> BuildPlan:
+    """Every target of the models that the user wants, and the combinations left out with a reason.
+
+    A chip the user names outright must be possible: ChipNotTargeted (QF206) when the model excludes it, NoFp16
+    (QF204) when the precision needs what it has not. A chip that only a glob or a word brought in is skipped instead.
+    Raises NothingToBuild (QF207) when no target is left.
+    """
+    targets: list[Target] = []
+    skipped: list[Skipped] = []
+    for model in models:
+        chosen = _chips(model, wanted, table)
+        for bucket in _narrow(sorted(model.buckets), wanted.buckets, model, UnknownBucket):
+            for precision in _narrow(model.precisions, wanted.precisions, model, UnknownPrecision):
+                variant = Variant(model, bucket, precision)
+                for soc, reason in chosen:
+                    why = reason or _cannot(soc, precision, wanted, table)
+                    if why:
+                        skipped.append(Skipped(variant, soc, why))
+                    else:
+                        targets.append(Target(variant, soc))
+    if not targets:
+        raise NothingToBuild(
+            "no model × bucket × precision × chip is left to build",
+            remedy="widen --soc, --precision or --bucket, or the targets in model.yaml",
+            details=[f"{skip.variant.name} on {skip.soc.name}: {skip.reason}" for skip in skipped[:10]],
+        )
+    return BuildPlan(tuple(targets), tuple(skipped))
+
+
+def _chips(model: Model, wanted: Wanted, table: ChipTable) -> list[tuple[Soc, str]]:
+    """Chips in the table's order with the reason to leave one out, or an empty string."""
+    own = select(model.targets.socs, table)
+    excluded = {
+        soc.soc_id: f"excluded by the model: {exclusion.reason}"
+        for exclusion in model.targets.exclude
+        for soc in select(exclusion.socs, table)
+    }
+    if not wanted.socs:
+        return [(soc, excluded.get(soc.soc_id, "")) for soc in own]
+    own_ids = {soc.soc_id for soc in own}
+    named = named_outright(wanted.socs, table)
+    chosen = []
+    for soc in select(wanted.socs, table):
+        reason = excluded.get(soc.soc_id, "" if soc.soc_id in own_ids else "not among the model's targets")
+        if reason and soc.soc_id in named:
+            raise ChipNotTargeted(
+                f"{soc.name} is not a target of {model.name}: {reason}",
+                remedy="leave the chip out, or change `targets` in the model.yaml",
+            )
+        chosen.append((soc, reason))
+    return chosen
+
+
+def named_outright(expressions: Sequence[str], table: ChipTable) -> frozenset[int]:
+    """soc_ids of the chips that the expressions name one by one, not by a glob or a word."""
+    found = set()
+    for part in (part.strip() for expression in expressions for part in expression.split(",")):
+        if part and not part.startswith("!") and not set(part) & set("*?[") and part.lower() not in table.words:
+            found.add(table.lookup(part).soc_id)
+    return frozenset(found)
+
+
+def _cannot(soc: Soc, precision: str, wanted: Wanted, table: ChipTable) -> str:
+    if not is_float(precision) or soc.fp16:
+        return ""
+    if soc.soc_id in named_outright(wanted.socs, table):
+        require_precision(soc, precision)
+    return f"{soc.name} has no fp16"
+
+
+def _narrow(
+    own: Sequence[str], wanted: tuple[str, ...], model: Model, fault: type[UnknownBucket] | type[UnknownPrecision]
+) -> list[str]:
+    if not wanted:
+        return list(own)
+    kept = [name for name in own if any(fnmatch.fnmatchcase(name, pattern) for pattern in wanted)]
+    if not kept:
+        raise fault(f"{model.name} has no {fault.what} {', '.join(wanted)}", remedy=f"choose among: {', '.join(own)}")
+    return kept

@@ -1,0 +1,144 @@
+"""The jobs of the pip toolchain that touch vendor code. Each runs in a fresh fork of a host (see qnn.child.host)."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from qnn.binary.gate import ExpectedBinary, require_readback
+from qnn.binary.info import ContextBinary
+from qnn.binary.qnn_system import read_context_binary
+from qnn.chips.table import Soc
+from qnn.errors.graphs import UnsupportedOps
+from qnn.errors.toolchain import CompilerRefused, ContextDoesNotLoad, EmulatorFailed, NoContext
+from qnn.toolchains.pip.op_trace import TRACE_FILE, diagnose
+from qnn.toolchains.pip.session import ORT_ERRORS, compile_options, compiling_session, loading_session
+from qnn.toolchains.protocol import RunRequest
+from qnn.verify.compare import compare_sample, merge
+from qnn.verify.comparison import OutputComparison
+
+
+@dataclass(frozen=True)
+class CompileJob:
+    """Compile ``<graph>.onnx`` of the working directory for one chip.
+
+    `float_graph` is True where the graph's arithmetic is floating point. The working directory is a scratch folder
+    that already holds the graph (and its external data) under fixed names; `output` receives ``<graph>.bin`` and
+    ``<graph>_ctx.onnx``.
+    """
+
+    graph: str
+    soc: Soc
+    float_graph: bool
+    expected: ExpectedBinary
+    output: str
+
+
+def compile_graph(job: CompileJob) -> ContextBinary:
+    """Compile, name the files, read the binary back and hold it against the plan.
+
+    Raises UnsupportedOps (QF4xx) with every refused node, CompilerRefused (QF510), NoContext (QF511), and
+    ReadBackMismatch (QF603).
+    """
+    model = f"{job.graph}.onnx"
+    wrapper = f"{job.graph}_ctx.onnx"
+    trace = Path("trace")
+    trace.mkdir()
+    try:
+        compiling_session(model, wrapper, compile_options(job.soc, float_graph=job.float_graph, trace_folder=trace))
+    except ORT_ERRORS as error:
+        raise _refusal(job, trace, str(error)) from None
+    binary = _single_context(job, Path(wrapper), trace)
+    output = Path(job.output)
+    target = output / f"{job.graph}.bin"
+    os.replace(binary, target)
+    _point_wrapper_at(Path(wrapper), output / wrapper, target.name)
+    read_back = read_context_binary(target)
+    require_readback(read_back, job.expected)
+    return read_back
+
+
+def run_graph(job: RunRequest) -> tuple[OutputComparison, ...]:
+    """Load the package's own files, run every sample on the emulator, keep the outputs, compare.
+
+    Writes ``000.npz`` … (keys are output names). Raises ContextDoesNotLoad (QF512) and EmulatorFailed (QF514).
+    """
+    os.chdir(job.folder)  # the wrapper names its binary by a relative path
+    try:
+        session = loading_session(f"{job.graph}_ctx.onnx", job.soc_id)
+    except ORT_ERRORS as error:
+        raise ContextDoesNotLoad(
+            f"{job.graph}: the context binary does not load: {error}", remedy="read the log; report the model"
+        ) from None
+    names = list(job.outputs)
+    merged: tuple[OutputComparison, ...] = ()
+    for index, (sample, reference) in enumerate(zip(job.samples, job.references, strict=True)):
+        with np.load(sample, allow_pickle=False) as arrays:
+            feed = {tensor.name: arrays[tensor.name] for tensor in session.get_inputs()}
+        try:
+            results = dict(zip(names, session.run(names, feed), strict=True))
+        except ORT_ERRORS as error:
+            raise EmulatorFailed(
+                f"{job.graph}: the emulator failed on sample {index}: {error}", remedy="read the log"
+            ) from None
+        save_arrays(job.output / f"{index:03d}.npz", results)
+        with np.load(reference, allow_pickle=False) as truth:
+            compared = tuple(compare_sample(name, truth[name], results[name]) for name in names)
+        merged = compared if not merged else tuple(merge(old, new) for old, new in zip(merged, compared, strict=True))
+    return merged
+
+
+def _refusal(job: CompileJob, trace: Path, message: str) -> UnsupportedOps | CompilerRefused:
+    refused = diagnose(_trace_text(trace), "", onnx.load(f"{job.graph}.onnx", load_external_data=False))
+    if refused:
+        return UnsupportedOps(
+            f"{job.graph}: {len(refused)} node(s) cannot run on the NPU of {job.soc.name}",
+            remedy="change the nodes named here, or leave them out of the graph",
+            details=[str(node) for node in refused],
+        )
+    return CompilerRefused(
+        f"{job.graph} for {job.soc.name}: {message}",
+        remedy="read the log; try another bucket, precision or chip to see what the fault depends on",
+    )
+
+
+def _trace_text(trace: Path) -> str:
+    file = trace / TRACE_FILE
+    return file.read_text(encoding="utf-8") if file.exists() else "{}"
+
+
+def _single_context(job: CompileJob, wrapper: Path, trace: Path) -> Path:
+    """The one binary that the compiler left; anything else is a failure even when the compiler said nothing."""
+    binaries = sorted(Path(".").glob("*.bin"))
+    if wrapper.exists() and len(binaries) == 1:
+        return binaries[0]
+    refused = diagnose(_trace_text(trace), "", onnx.load(f"{job.graph}.onnx", load_external_data=False))
+    raise NoContext(
+        f"{job.graph} for {job.soc.name}: the compiler ended without an error and left {len(binaries)} context binaries",
+        remedy="a graph must be one partition with static shapes; see the nodes named here",
+        details=[str(node) for node in refused],
+    )
+
+
+def _point_wrapper_at(source: Path, target: Path, binary_name: str) -> None:
+    """Copy the wrapper, naming the binary by its final name; refuses a wrapper with more than one context."""
+    model = onnx.load(source)
+    contexts = [node for node in model.graph.node if node.op_type == "EPContext"]
+    if len(contexts) != 1:
+        raise NoContext(
+            f"the compiled model has {len(contexts)} contexts, not one", remedy="a graph must be one partition"
+        )
+    for attribute in contexts[0].attribute:
+        if attribute.name == "ep_cache_context":
+            attribute.s = binary_name.encode()
+    target.write_bytes(model.SerializeToString(deterministic=True))
+
+
+def save_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    """Arrays as .npz; read with allow_pickle=False."""
+    with path.open("wb") as stream:
+        np.savez(stream, **arrays)
