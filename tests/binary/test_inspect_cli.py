@@ -1,0 +1,110 @@
+"""qnn-forge inspect: what a person reads and what a machine reads."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from qnn.binary.info import ContextBinary, GraphInfo, Version
+from qnn.binary.remarks import ChipFacts, remarks
+from qnn.cli import run
+from qnn.errors.base import ExitCode
+from tests.binary.conftest import DATA
+
+
+def test_a_person_reads_chip_build_and_tensors(capsys: pytest.CaptureFixture[str]) -> None:
+    path = DATA / "quantized-sm8650.bin"
+    assert run(["inspect", str(path)]) == 0
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert lines == [
+        f"{path}  49,152 bytes",
+        "  chip     SM8650 (soc_model 57)  v75",
+        "  QAIRT    2.51.0 (v2.51.0.260929181845)",
+        "  format   blob 4.0.6, info 3, core API 2.40.0, HTP API 5.51.0",
+        "  sha256   b8a8395413ebbdeaa3a4d4a91caf8a8afef5953a225f3693143ef9efa66fff57",
+        "  graph    QNNExecutionProvider_QNNExecutionProvider_4534053821767735619_1_0",
+        "           VTCM 8 MB, O0, HVX threads by the chip, DLBC off, spill-fill 0 bytes, I/O 16,384 bytes, "
+        "constants 8,192 bytes",
+        "                name  dtype     shape   quantization",
+        "           in   xq    ufixed16  [2, 4]  (q -1000) × 0.25",
+        "           out  yq    ufixed16  [2, 3]  (q -32768) × 0.125",
+    ]
+
+
+def test_a_machine_reads_one_document(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["inspect", "--json", str(DATA / "float-sm8650-vtcm4.bin"), str(DATA / "quantized-sm8650.bin")]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["schema"], document["errors"]) == (1, [])
+    first, second = document["files"]
+    assert (first["soc"], first["soc_model"], first["dsp_arch"], first["qairt"]) == ("SM8650", 57, "v75", "2.51.0")
+    assert first["remarks"] == ["graph 0 uses 4 MB of VTCM, SM8650 has 8 MB: it may be slower"]
+    assert first["graphs"][0]["vtcm_mb"] == 4
+    assert first["graphs"][0]["outputs"][2] == {
+        "name": "total",
+        "dtype": "float32",
+        "numpy": "float32",
+        "shape": [1],
+        "dynamic": None,
+        "quantization": None,
+    }
+    assert second["graphs"][0]["inputs"][0]["quantization"] == {
+        "encoding": "scale-offset",
+        "scales": [0.25],
+        "offsets": [-1000],
+        "axis": None,
+        "bitwidth": None,
+    }
+    assert second["graphs"][0]["memory"]["constants_bytes"] == 8192
+
+
+def test_a_bad_file_does_not_hide_the_good_ones(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    missing = tmp_path / "none.bin"
+    files = [str(DATA / "universal.bin"), str(DATA / "float-sm8450.bin"), str(missing)]
+    assert run(["inspect", "--json", *files]) == ExitCode.GATE
+    document = json.loads(capsys.readouterr().out)
+    assert [file["soc"] for file in document["files"]] == ["SM8450"]
+    assert [(error["path"], error["id"]) for error in document["errors"]] == [
+        (files[0], "QF601"),
+        (str(missing), "QF604"),
+    ]
+    assert run(["inspect", *files]) == ExitCode.GATE
+    printed = capsys.readouterr()
+    assert "chip     SM8450" in printed.out
+    assert f"error: {files[0]} QF601 universal.bin is a flexible context binary" in printed.err
+    assert "log:" not in printed.err
+
+
+def test_no_file_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["inspect"]) == ExitCode.USAGE
+    assert "Missing argument" in capsys.readouterr().err
+
+
+def _binary(soc_model: int | None, vtcm_mb: int | None = 8, dsp_arch: int | None = 75) -> ContextBinary:
+    version = Version(2, 40, 0)
+    graph = GraphInfo("g", (), (), vtcm_mb=vtcm_mb)
+    return ContextBinary("g.bin", 1, "", 3, 6, "v2.51.0.1", version, version, version, 1, (graph,), soc_model, dsp_arch)
+
+
+SM8650 = ChipFacts("SM8650", "v75", 8)
+
+
+@pytest.mark.parametrize(
+    ("binary", "chip", "said"),
+    [
+        (_binary(57), SM8650, ()),
+        (_binary(0), None, ("compiled for no chip (socModel 0)",)),
+        (replace(_binary(None), info_version=1), None, ("info version 1 does not say which chip",)),
+        (_binary(9999), None, ("soc_model 9999 is not in the chip table",)),
+        (_binary(57, dsp_arch=68), SM8650, ("compiled for v68, SM8650 is v75",)),
+        (_binary(57, vtcm_mb=16), SM8650, ("graph 0 wants 16 MB of VTCM, SM8650 has 8 MB: more than the chip can give",)),
+        (_binary(57, vtcm_mb=2), SM8650, ("graph 0 uses 2 MB of VTCM, SM8650 has 8 MB: it may be slower",)),
+        (_binary(57, vtcm_mb=None), SM8650, ()),
+    ],
+)
+def test_oddities_are_remarked_on(binary: ContextBinary, chip: ChipFacts | None, said: tuple[str, ...]) -> None:
+    found = remarks(binary, chip)
+    assert len(found) == len(said)
+    assert all(sentence.startswith(start) for sentence, start in zip(found, said, strict=True))
