@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from qnn.build import inputs
-from qnn.build.assemble import assemble_bundle, assemble_package, judge_graph
+from qnn.build.assemble import assemble_bundle, assemble_package
 from qnn.build.compiled import compiled_facts, save_compiled
 from qnn.build.events import Listener, Stage
+from qnn.build.judge import judge_graph
 from qnn.build.keys import Keys
 from qnn.build.measured import Measured, load_measured, save_measured
 from qnn.child import HostPool, Limits
@@ -63,18 +64,21 @@ class Builder:
         key = self.keys.bundle(target, verified)
 
         def produce(folder: Path) -> None:
+            variant = target.variant
+            graphs = variant.model.graphs
             package = self.package(target)
-            measured = [self.measured(target, graph) for graph in target.variant.model.graphs] if verified else []
-            for graph, result in zip(target.variant.model.graphs, measured, strict=False):
-                judge_graph(target, graph, result)
-            licence = target.variant.model.licence.text
+            measured = {graph.name: self.measured(target, graph) for graph in graphs if verified}
+            for name, found in measured.items():
+                judge_graph(target, name, found)
+            licence = variant.model.licence.text
             assemble_bundle(
                 target,
                 self.keys,
                 package=package,
-                prepared={graph.name: self.prepared(target.variant, graph) for graph in target.variant.model.graphs},
+                compiled={graph.name: self.compiled(target, graph) for graph in graphs},
+                prepared={graph.name: self.prepared(variant, graph) for graph in graphs},
                 measured=measured,
-                licence=None if licence is None else self.source(target.variant, licence),
+                licence=None if licence is None else only_file(self.source(variant, licence)),
                 folder=folder,
             )
 

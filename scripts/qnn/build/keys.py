@@ -16,6 +16,7 @@ from qnn import __version__
 from qnn.model.spec import Graph, Source
 from qnn.plan.precision import is_float
 from qnn.plan.targets import Target, Variant
+from qnn.sources.fetch import output_name
 from qnn.store import StageKey, file_digest
 from qnn.store.code import code_digest
 from qnn.toolchains.protocol import Toolchain
@@ -37,8 +38,7 @@ class Keys:
 
     def source(self, source: Source) -> StageKey:
         """A fetched file: its content is its identity, wherever it comes from."""
-        name = Path(source.member or source.locator).name
-        return StageKey("source", "", {"name": name, "sha256": source.sha256, "size": source.size})
+        return StageKey("source", "", {"name": output_name(source), "sha256": source.sha256, "size": source.size})
 
     def prepared(self, variant: Variant, graph: Graph) -> StageKey:
         """A graph with fixed shapes, simplified and in canonical form."""
@@ -132,7 +132,7 @@ class Keys:
 
     def bundle(self, target: Target, verified: bool) -> StageKey:
         """A finished bundle: package, manifest, archive."""
-        variant = target.variant
+        variant, soc = target.variant, target.soc
         model = variant.model
         parameters = {
             "forge": __version__,
@@ -143,7 +143,7 @@ class Keys:
             "licence": asdict(model.licence),
             "precision": variant.precision,
             "dimensions": dict(model.buckets[variant.bucket]),
-            "soc": asdict(target.soc),
+            "soc": [soc.name, soc.soc_id, soc.arch, soc.vtcm_mb, soc.hvx_threads, soc.fp16],
             "verified": verified,
             "gates": asdict(model.checks.gates),
             "output_gates": _plain(model.checks.output_gates),

@@ -103,9 +103,10 @@ class ManifestOutput:
 
 @dataclass(frozen=True)
 class ManifestMetric:
-    """One value of the model's task metric, worst over samples: on the float model and on HTP."""
+    """One value of the model's task metric on one sample: of the float results and of the HTP results."""
 
     name: str
+    sample: int
     float_value: float | str | bool
     htp_value: float | str | bool
     gate: str
@@ -142,7 +143,11 @@ class ManifestFile:
 
 @dataclass(frozen=True)
 class Manifest:
-    """A whole manifest.json."""
+    """A whole manifest.json.
+
+    `dimensions` are the bucket's symbols; `samples` how many inputs were verified (0 when `verified` is False);
+    `golden` how many of them travel with the bundle; `stages` the digest of every stage output it was made from.
+    """
 
     schema: int
     name: str
@@ -153,6 +158,7 @@ class Manifest:
     precision: str
     chip: ManifestChip
     toolchain: ManifestToolchain
+    verified: bool
     samples: int
     golden: int
     sources: tuple[ManifestSource, ...]

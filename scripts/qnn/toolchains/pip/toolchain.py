@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import platform
-import shutil
 import tempfile
 from collections.abc import Sequence
 from functools import cached_property
@@ -15,6 +13,7 @@ from typing import TYPE_CHECKING
 from qnn.binary.gate import ExpectedBinary, ExpectedGraph
 from qnn.binary.qnn_system import inspect_file
 from qnn.errors.toolchain import NoToolchain
+from qnn.files import link_or_copy
 from qnn.plan.precision import is_float
 from qnn.toolchains.protocol import CompileRequest, RunRequest, ToolchainId
 
@@ -107,11 +106,3 @@ class PipToolchain:
             qairt=self.identity.qairt,
             optimization_level=_OPTIMIZATION,
         )
-
-
-def link_or_copy(source: Path, target: Path) -> None:
-    """A second name for the same bytes where the file system allows it, else a copy; store files never change."""
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copyfile(source, target)

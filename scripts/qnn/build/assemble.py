@@ -1,0 +1,205 @@
+"""Puts bundles together: first the package that is verified, then the manifest and the archive around it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from qnn import __version__
+from qnn.build.compiled import Compiled, load_compiled
+from qnn.build.install import ARCHIVE_SUFFIX
+from qnn.build.keys import GOLDEN_SAMPLES, Keys, bundle_name
+from qnn.build.measured import Measured
+from qnn.bundle.archive import write_archive
+from qnn.bundle.manifest import (
+    SCHEMA_VERSION,
+    Manifest,
+    ManifestChip,
+    ManifestFile,
+    ManifestGraph,
+    ManifestMetric,
+    ManifestModel,
+    ManifestOutput,
+    ManifestSource,
+    ManifestToolchain,
+    to_json,
+)
+from qnn.bundle.readme import readme
+from qnn.files import link_or_copy
+from qnn.model.spec import Gates, Graph
+from qnn.plan.targets import Target
+from qnn.prepare.prepared import PreparedGraph, load_prepared
+from qnn.store import Entry, file_digest
+from qnn.verify.comparison import Kind, OutputComparison
+from qnn.verify.gates import describe_metric_gate, effective_gates
+from qnn.verify.golden import write_golden
+
+MANIFEST = "manifest.json"
+LICENCE = "LICENSE.txt"
+README = "README.txt"
+
+
+def assemble_package(
+    facts: PreparedGraph, compiled: Entry, samples: Sequence[Path], references: Sequence[Path], folder: Path
+) -> None:
+    """Add one graph to a package: its binary, its wrapper, the read-back facts, golden inputs and outputs."""
+    for name in (f"{facts.graph}.bin", f"{facts.graph}_ctx.onnx"):
+        link_or_copy(compiled.folder / name, folder / name)
+    write_golden(
+        folder,
+        facts.graph,
+        inputs=facts.inputs,
+        outputs=facts.outputs,
+        samples=samples[:GOLDEN_SAMPLES],
+        references=references[:GOLDEN_SAMPLES],
+    )
+
+
+def assemble_bundle(
+    target: Target,
+    keys: Keys,
+    *,
+    package: Entry,
+    compiled: Mapping[str, Entry],
+    prepared: Mapping[str, Entry],
+    measured: Mapping[str, Measured],
+    licence: Path | None,
+    folder: Path,
+) -> None:
+    """Write ``<name>/`` with everything a user gets and ``<name>.tar.gz`` of it into `folder`.
+
+    `compiled`, `prepared` and `measured` are by graph name; `measured` is empty for a bundle that was not verified.
+    """
+    name = bundle_name(target, keys.toolchain)
+    root = folder / name
+    for file in package.files:
+        (root / file.name).parent.mkdir(parents=True, exist_ok=True)
+        link_or_copy(package.folder / file.name, root / file.name)
+    if licence is not None:
+        shutil.copyfile(licence, root / LICENCE)
+    graphs = tuple(
+        _graph(
+            target, graph, load_compiled(compiled[graph.name].folder), load_prepared(prepared[graph.name].folder),
+            measured.get(graph.name),
+        )
+        for graph in target.variant.model.graphs
+    )  # fmt: skip
+    build_ids = {load_compiled(entry.folder).build_id for entry in compiled.values()}
+    manifest = _manifest(target, keys, name, graphs, build_ids.pop(), verified=bool(measured))
+    (root / README).write_text(readme(manifest), encoding="utf-8")
+    manifest = replace(manifest, files=_files(root))
+    (root / MANIFEST).write_text(to_json(manifest), encoding="utf-8")
+    write_archive(root, name, folder / f"{name}{ARCHIVE_SUFFIX}")
+
+
+def _manifest(
+    target: Target, keys: Keys, name: str, graphs: tuple[ManifestGraph, ...], build_id: str, *, verified: bool
+) -> Manifest:
+    variant, soc, identity = target.variant, target.soc, keys.toolchain.identity
+    model = variant.model
+    return Manifest(
+        schema=SCHEMA_VERSION,
+        name=name,
+        forge=__version__,
+        model=ManifestModel(
+            name=model.name,
+            version=model.version,
+            summary=model.summary,
+            task=model.task,
+            licence=model.licence.spdx,
+            licence_reason=model.licence.reason,
+            attribution=model.licence.attribution,
+        ),
+        bucket=variant.bucket,
+        dimensions=dict(sorted(model.buckets[variant.bucket].items())),
+        precision=variant.precision,
+        chip=ManifestChip(soc.name, soc.soc_id, soc.arch, soc.vtcm_mb, soc.hvx_threads, soc.fp16),
+        toolchain=ManifestToolchain(identity.name, identity.qairt, build_id, dict(identity.packages)),
+        verified=verified,
+        samples=model.checks.samples if verified else 0,
+        golden=min(GOLDEN_SAMPLES, model.checks.samples),
+        sources=tuple(
+            ManifestSource(
+                source.name, source.kind.value, source.locator, source.member, source.sha256 or "", source.size or 0
+            )
+            for _, source in sorted(model.sources.items())
+        ),
+        stages=_stages(target, keys, verified=verified),
+        graphs=graphs,
+        files=(),
+    )
+
+
+def _stages(target: Target, keys: Keys, *, verified: bool) -> dict[str, str]:
+    """The digest of every stage output that went into the bundle."""
+    stages = {"package": keys.package(target).digest}
+    for graph in target.variant.model.graphs:
+        stages[f"prepare {graph.name}"] = keys.prepared(target.variant, graph).digest
+        stages[f"samples {graph.name}"] = keys.samples(target.variant, graph).digest
+        stages[f"reference {graph.name}"] = keys.reference(target.variant, graph).digest
+        stages[f"compile {graph.name}"] = keys.compiled(target, graph).digest
+        if verified:
+            stages[f"verify {graph.name}"] = keys.measured(target, graph).digest
+    return stages
+
+
+def _graph(
+    target: Target, graph: Graph, compiled: Compiled, prepared: PreparedGraph, measured: Measured | None
+) -> ManifestGraph:
+    checks = target.variant.model.checks
+    own_gates = checks.output_gates.get(graph.name, {})
+    metric_gates = checks.metric_gates.get(graph.name, {})
+    return ManifestGraph(
+        name=graph.name,
+        binary=f"{graph.name}.bin",
+        wrapper=f"{graph.name}_ctx.onnx",
+        graph_name=compiled.graph_name,
+        inputs=compiled.inputs,
+        outputs=compiled.outputs,
+        blob_version=compiled.blob_version,
+        vtcm_mb=compiled.vtcm_mb,
+        hvx_threads=compiled.hvx_threads,
+        optimization_level=compiled.optimization_level,
+        spill_fill_bytes=compiled.spill_fill_bytes,
+        rewrites=tuple(str(change) for change in prepared.changes),
+        numerics=()
+        if measured is None
+        else tuple(
+            _output(output, effective_gates(output, checks.gates, own_gates.get(output.name), target.variant.precision))
+            for output in measured.outputs
+        ),
+        metrics=()
+        if measured is None
+        else tuple(
+            ManifestMetric(
+                value.name, value.sample, value.float_value, value.htp_value,
+                describe_metric_gate(metric_gates[value.name]) if value.name in metric_gates else "none",
+            )
+            for value in measured.metrics
+        ),
+    )  # fmt: skip
+
+
+def _output(output: OutputComparison, gates: Gates) -> ManifestOutput:
+    """The numbers of one output; those that mean nothing for its kind are None."""
+    real = output.kind is Kind.FLOAT
+    return ManifestOutput(
+        name=output.name,
+        elements=output.elements,
+        cosine=output.cosine if real else None,
+        max_abs=output.max_abs if real else None,
+        max_rel=output.max_rel if real else None,
+        argmax=None if output.argmax is None else output.argmax.share,
+        equal=None if real else output.exact,
+        gates=gates,
+    )
+
+
+def _files(root: Path) -> tuple[ManifestFile, ...]:
+    return tuple(
+        ManifestFile(path.relative_to(root).as_posix(), file_digest(path), path.stat().st_size)
+        for path in sorted(root.rglob("*"))
+        if path.is_file()
+    )
