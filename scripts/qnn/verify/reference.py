@@ -1,0 +1,168 @@
+"""The truth: the original float model on ONNX Runtime's CPU provider. A job for a child process.
+
+Everything that could make the same file answer differently is switched off: graph optimisations, and all threads but
+one. Measured with onnxruntime 1.32: runs with the same number of threads repeat bit for bit, but PP-OCRv4's detector
+gives other last bits with two threads than with one, so results would depend on the machine's cores. One thread also
+takes less CPU time (0.6 to 0.7 of two threads' on the models tried).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime as ort
+from numpy.typing import NDArray
+from onnxruntime.capi import onnxruntime_pybind11_state as _state
+
+from qnn.errors.numerics import ReferenceFailed, ReferenceNotFinite, SampleDoesNotFit
+from qnn.npz import read_npz, write_npz
+from qnn.tensors import TensorSpec
+
+# ONNX Runtime's exceptions have no common base class; these are the ones a session or a run can raise.
+_ORT_ERRORS: tuple[type[Exception], ...] = tuple(
+    getattr(_state, name)
+    for name in (
+        "Fail", "InvalidArgument", "NoSuchFile", "NoModel", "EngineError", "RuntimeException", "InvalidProtobuf",
+        "ModelLoaded", "NotImplemented", "InvalidGraph", "EPFail",
+    )
+)  # fmt: skip
+
+_DTYPES = {
+    "tensor(float)": "float32", "tensor(float16)": "float16", "tensor(double)": "float64", "tensor(bool)": "bool",
+    "tensor(int8)": "int8", "tensor(int16)": "int16", "tensor(int32)": "int32", "tensor(int64)": "int64",
+    "tensor(uint8)": "uint8", "tensor(uint16)": "uint16", "tensor(uint32)": "uint32", "tensor(uint64)": "uint64",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ReferenceRequest:
+    """Run `model` (an ONNX file as its authors published it) over `samples`.
+
+    `samples` are .npz files whose keys are input names. `output` (existing) receives ``000.npz`` … with the results
+    under the model's output names, in the samples' order.
+    """
+
+    model: Path
+    samples: tuple[Path, ...]
+    output: Path
+
+
+@dataclass(frozen=True)
+class ReferenceResult:
+    """The files written, one a sample, and the outputs as they came out (shapes of the first sample)."""
+
+    files: tuple[Path, ...]
+    outputs: tuple[TensorSpec, ...]
+
+
+def reference(request: ReferenceRequest) -> ReferenceResult:
+    """Compute and keep the float results of every sample.
+
+    Integers of a sample are cast to the file's own integer dtype where no value changes (the model for the NPU may
+    take int32 where the original takes int64). Raises ReferenceFailed (QF631) when the model does not load or run,
+    SampleDoesNotFit (QF632) for names, dtypes and shapes, ReferenceNotFinite (QF630) for infinity or NaN in a result.
+    """
+    session = _session(request.model)
+    names = [output.name for output in session.get_outputs()]
+    files: list[Path] = []
+    specs: tuple[TensorSpec, ...] = ()
+    for number, sample in enumerate(request.samples):
+        feed = _feed(session, _read(sample), sample.name)
+        try:
+            results = dict(zip(names, session.run(names, feed), strict=True))
+        except _ORT_ERRORS as error:
+            raise _failed(f"{request.model.name} fails on sample {sample.name}", error) from None
+        _require_finite(results, sample.name)
+        target = request.output / f"{number:03d}.npz"
+        write_npz(target, results)
+        files.append(target)
+        specs = specs or tuple(TensorSpec(name, str(array.dtype), array.shape) for name, array in results.items())
+    return ReferenceResult(tuple(files), specs)
+
+
+def _session(model: Path) -> ort.InferenceSession:
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
+    try:
+        return ort.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    except _ORT_ERRORS as error:
+        raise _failed(f"{model.name} does not load", error) from None
+
+
+def _read(sample: Path) -> dict[str, NDArray[Any]]:
+    try:
+        return read_npz(sample)
+    except ValueError as error:
+        raise SampleDoesNotFit(str(error), remedy="write the sample again with numpy.savez") from None
+
+
+def _feed(session: ort.InferenceSession, arrays: Mapping[str, NDArray[Any]], sample: str) -> dict[str, NDArray[Any]]:
+    wanted = {value.name: value for value in session.get_inputs()}
+    lacks, extra = sorted(wanted.keys() - arrays.keys()), sorted(arrays.keys() - wanted.keys())
+    if lacks or extra:
+        faults = [f"lacks {', '.join(lacks)}"] if lacks else []
+        faults += [f"has {', '.join(extra)}, which the model has not"] if extra else []
+        raise SampleDoesNotFit(
+            f"sample {sample} {' and '.join(faults)}",
+            remedy="give exactly the model's inputs by their ONNX names, or another file as graphs.NAME.reference",
+            details=[f"the model's inputs: {', '.join(wanted)}"],
+        )
+    return {name: _fit(value, arrays[name], sample) for name, value in wanted.items()}
+
+
+def _fit(value: Any, array: NDArray[Any], sample: str) -> NDArray[Any]:
+    """The array in the dtype the file declares; refuses a change of value and a wrong shape."""
+    declared = _DTYPES.get(value.type)
+    dims: list[object] = list(value.shape)
+    fixed = len(dims) == array.ndim and all(
+        not isinstance(dim, int) or dim == size for dim, size in zip(dims, array.shape, strict=False)
+    )
+    if not fixed:
+        raise _unfit(f"sample {sample}: {value.name} has shape {list(array.shape)}, the model declares {dims}")
+    if declared is None:
+        raise _unfit(f"{value.name} is declared as {value.type}, which no .npz file can hold")
+    if str(array.dtype) == declared:
+        return array
+    dtype = np.dtype(declared)
+    if array.dtype.kind not in "iu" or dtype.kind not in "iu":
+        raise _unfit(f"sample {sample}: {value.name} is {array.dtype}, the model takes {declared}")
+    limits = np.iinfo(dtype)
+    if array.size and (int(array.min()) < limits.min or int(array.max()) > limits.max):
+        raise _unfit(f"sample {sample}: {value.name} holds values that do not fit the model's {declared}")
+    return array.astype(dtype)
+
+
+def _require_finite(results: Mapping[str, Any], sample: str) -> None:
+    for name, array in results.items():
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiub":
+            kind = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
+            raise ReferenceFailed(
+                f"output {name} is not a tensor of numbers but {kind}", remedy="export the tensors instead"
+            )
+        if array.dtype.kind != "f" or np.isfinite(array).all():
+            continue
+        bad = np.argwhere(~np.isfinite(array))
+        first = tuple(int(i) for i in bad[0])
+        raise ReferenceNotFinite(
+            f"output {name} of the float model holds {len(bad)} of {array.size} elements that are not finite on sample "
+            f"{sample}, the first {array[first]} at {list(first)}",
+            remedy="give inputs in the model's range, or leave the output out of the graph",
+        )
+
+
+def _unfit(message: str) -> SampleDoesNotFit:
+    return SampleDoesNotFit(message, remedy="make the sample's arrays what the model declares")
+
+
+def _failed(message: str, error: Exception) -> ReferenceFailed:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return ReferenceFailed(
+        f"{message}: {lines[0]}", remedy="see ONNX Runtime's reason; try another opset or export", details=lines[1:6]
+    )
