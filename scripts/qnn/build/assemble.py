@@ -10,6 +10,7 @@ from pathlib import Path
 from qnn import __version__
 from qnn.build.compiled import Compiled, load_compiled
 from qnn.build.install import ARCHIVE_SUFFIX
+from qnn.build.judge import verdict_of
 from qnn.build.keys import GOLDEN_SAMPLES, Keys, bundle_name
 from qnn.build.measured import Measured
 from qnn.bundle.archive import write_archive
@@ -28,12 +29,12 @@ from qnn.bundle.manifest import (
 )
 from qnn.bundle.readme import readme
 from qnn.files import link_or_copy
-from qnn.model.spec import Gates, Graph
+from qnn.model.spec import Gates, Graph, MetricGate
+from qnn.npz import read_npz
 from qnn.plan.targets import Target
 from qnn.prepare.prepared import PreparedGraph, load_prepared
 from qnn.store import Entry, file_digest
 from qnn.verify.comparison import Kind, OutputComparison
-from qnn.verify.gates import describe_metric_gate, effective_gates
 from qnn.verify.golden import write_golden
 
 MANIFEST = "manifest.json"
@@ -47,13 +48,13 @@ def assemble_package(
     """Add one graph to a package: its binary, its wrapper, the read-back facts, golden inputs and outputs."""
     for name in (f"{facts.graph}.bin", f"{facts.graph}_ctx.onnx"):
         link_or_copy(compiled.folder / name, folder / name)
+    golden = list(zip(samples, references, strict=True))[:GOLDEN_SAMPLES]
     write_golden(
         folder,
         facts.graph,
-        inputs=facts.inputs,
-        outputs=facts.outputs,
-        samples=samples[:GOLDEN_SAMPLES],
-        references=references[:GOLDEN_SAMPLES],
+        facts.inputs,
+        facts.outputs,
+        ((read_npz(sample), read_npz(reference)) for sample, reference in golden),
     )
 
 
@@ -149,7 +150,6 @@ def _graph(
     target: Target, graph: Graph, compiled: Compiled, prepared: PreparedGraph, measured: Measured | None
 ) -> ManifestGraph:
     checks = target.variant.model.checks
-    own_gates = checks.output_gates.get(graph.name, {})
     metric_gates = checks.metric_gates.get(graph.name, {})
     return ManifestGraph(
         name=graph.name,
@@ -167,7 +167,7 @@ def _graph(
         numerics=()
         if measured is None
         else tuple(
-            _output(output, effective_gates(output, checks.gates, own_gates.get(output.name), target.variant.precision))
+            _output(output, verdict_of(checks, graph.name, output, target.variant.precision).gates)
             for output in measured.outputs
         ),
         metrics=()
@@ -175,7 +175,7 @@ def _graph(
         else tuple(
             ManifestMetric(
                 value.name, value.sample, value.float_value, value.htp_value,
-                describe_metric_gate(metric_gates[value.name]) if value.name in metric_gates else "none",
+                _describe(metric_gates.get(value.name)),
             )
             for value in measured.metrics
         ),
@@ -191,10 +191,20 @@ def _output(output: OutputComparison, gates: Gates) -> ManifestOutput:
         cosine=output.cosine if real else None,
         max_abs=output.max_abs if real else None,
         max_rel=output.max_rel if real else None,
-        argmax=None if output.argmax is None else output.argmax.share,
+        argmax=None if output.rows is None else 1 - output.rows.disagreeing / max(output.rows.rows, 1),
         equal=None if real else output.exact,
         gates=gates,
     )
+
+
+def _describe(gate: MetricGate | None) -> str:
+    """equal, ≥ 0.98, ≤ 0.02, drop ≤ 0.01, or none."""
+    if gate is None:
+        return "none"
+    if gate.equal:
+        return "equal"
+    bounds = (("≥", gate.minimum), ("≤", gate.maximum), ("drop ≤", gate.max_drop))
+    return ", ".join(f"{sign} {bound:g}" for sign, bound in bounds if bound is not None)
 
 
 def _files(root: Path) -> tuple[ManifestFile, ...]:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from qnn.build import inputs
-from qnn.build.assemble import assemble_bundle, assemble_package
 from qnn.build.compiled import compiled_facts, save_compiled
 from qnn.build.events import Listener, Stage
 from qnn.build.judge import judge_graph
@@ -64,6 +63,8 @@ class Builder:
         key = self.keys.bundle(target, verified)
 
         def produce(folder: Path) -> None:
+            from qnn.build.assemble import assemble_bundle  # noqa: PLC0415 - imports numpy, which a no-op needs not
+
             variant = target.variant
             graphs = variant.model.graphs
             package = self.package(target)
@@ -128,7 +129,7 @@ class Builder:
             samples = numbered(self.samples(variant, graph))
             with self._pool.host() as host:
                 inputs.run_reference(
-                    graph, source, samples, folder, host, log=self._log(key), limits=limits_of(variant)
+                    variant.model, source, samples, folder, host, log=self._log(key), limits=limits_of(variant)
                 )
 
         return self._make(key, Stage("reference", f"{variant.name} {graph.name}"), produce)
@@ -157,6 +158,8 @@ class Builder:
         key = self.keys.package(target)
 
         def produce(folder: Path) -> None:
+            from qnn.build.assemble import assemble_package  # noqa: PLC0415
+
             for graph in target.variant.model.graphs:
                 compiled = self.compiled(target, graph)
                 samples = numbered(self.samples(target.variant, graph))

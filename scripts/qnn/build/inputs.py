@@ -57,3 +57,15 @@ def prepare_graph(
         host.call("qnn.prepare.pipeline:prepare", request, log=log, limits=limits)
     except ForgeError as error:
         raise error.at(Place(str(variant.model.folder / MODEL_FILE))) from None
+
+
+def run_reference(
+    model: Model, source: Path, samples: tuple[Path, ...], folder: Path, host: Host, *, log: Path, limits: Limits
+) -> None:
+    """Run the original float model over the samples in a child."""
+    from qnn.verify.reference_request import ReferenceRequest  # noqa: PLC0415
+
+    try:
+        host.call("qnn.verify.reference:reference", ReferenceRequest(source, samples, folder), log=log, limits=limits)
+    except ForgeError as error:
+        raise error.at(Place(str(model.folder / MODEL_FILE))) from None

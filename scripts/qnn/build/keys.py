@@ -13,12 +13,13 @@ from importlib.metadata import version
 from pathlib import Path
 
 from qnn import __version__
-from qnn.model.spec import Graph, Source
+from qnn.model.spec import Gates, Graph, MetricGate, Source
 from qnn.plan.precision import is_float
 from qnn.plan.targets import Target, Variant
 from qnn.sources.fetch import output_name
 from qnn.store import StageKey, file_digest
 from qnn.store.code import code_digest
+from qnn.store.digest import Value
 from qnn.toolchains.protocol import Toolchain
 
 # How many samples travel with a bundle as golden inputs and outputs.
@@ -43,7 +44,7 @@ class Keys:
     def prepared(self, variant: Variant, graph: Graph) -> StageKey:
         """A graph with fixed shapes, simplified and in canonical form."""
         model = variant.model
-        parameters = {
+        parameters: dict[str, Value] = {
             "graph": graph.name,
             "inputs": [[spec.name, list(spec.shape), spec.dtype] for spec in graph.inputs],
             "bucket": dict(model.buckets[variant.bucket]),
@@ -84,7 +85,7 @@ class Keys:
     def compiled(self, target: Target, graph: Graph) -> StageKey:
         """A context binary and its wrapper."""
         soc = target.soc
-        parameters = {
+        parameters: dict[str, Value] = {
             **self._toolchain(),
             "graph": graph.name,
             "soc_id": soc.soc_id,
@@ -114,7 +115,7 @@ class Keys:
             "reference": self.reference(target.variant, graph).digest,
         }
         code = self._code(*self.toolchain.code_modules, "qnn.verify.compare", "qnn.verify.saturation")
-        parameters = {**self._toolchain(), "graph": graph.name, "soc_id": target.soc.soc_id}
+        parameters: dict[str, Value] = {**self._toolchain(), "graph": graph.name, "soc_id": target.soc.soc_id}
         return StageKey("measure", code, parameters, inputs)
 
     def metrics(self, target: Target, graph: Graph) -> StageKey:
@@ -134,7 +135,7 @@ class Keys:
         """A finished bundle: package, manifest, archive."""
         variant, soc = target.variant, target.soc
         model = variant.model
-        parameters = {
+        parameters: dict[str, Value] = {
             "forge": __version__,
             "name": bundle_name(target, self.toolchain),
             "summary": model.summary,
@@ -159,7 +160,7 @@ class Keys:
             inputs["licence"] = self.source(model.sources[model.licence.text]).digest
         return StageKey("bundle", self._code(*_BUNDLE, "qnn.verify.gates"), parameters, inputs)
 
-    def _toolchain(self) -> dict[str, object]:
+    def _toolchain(self) -> dict[str, Value]:
         identity = self.toolchain.identity
         return {"toolchain": identity.name, "qairt": identity.qairt, "packages": dict(identity.packages)}
 
@@ -198,5 +199,5 @@ def _versions(packages: tuple[str, ...]) -> dict[str, str]:
     return {name: version(name) for name in packages}
 
 
-def _plain(gates: Mapping[str, Mapping[str, object]]) -> dict[str, dict[str, object]]:
-    return {graph: {name: asdict(gate) for name, gate in named.items()} for graph, named in gates.items()}  # type: ignore[call-overload]
+def _plain(gates: Mapping[str, Mapping[str, Gates]] | Mapping[str, Mapping[str, MetricGate]]) -> dict[str, Value]:
+    return {graph: {name: asdict(gate) for name, gate in named.items()} for graph, named in gates.items()}

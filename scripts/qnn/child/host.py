@@ -51,7 +51,7 @@ def _wait(pid: int, requests: BinaryIO, replies: BinaryIO) -> None:
     """Wait for the job, or kill it when the parent disappears (its next request cannot come before our answer)."""
     pidfd = os.pidfd_open(pid)
     try:
-        ready, _, _ = select.select([pidfd, requests], [], [])
+        ready, _, _ = select.select([pidfd, requests.fileno()], [], [])
         if pidfd not in ready:
             _kill_group(pid)
         _, status, usage = os.wait4(pid, 0)

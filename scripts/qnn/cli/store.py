@@ -47,7 +47,7 @@ def info(store: Path, as_json: bool) -> None:
     out().print(table)
 
 
-class _Size(click.ParamType):
+class _Size(click.ParamType[int]):
     name = "size"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:

@@ -3,39 +3,22 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import onnx
 
-from qnn.binary.gate import ExpectedBinary, require_readback
+from qnn.binary.gate import require_readback
 from qnn.binary.info import ContextBinary
 from qnn.binary.qnn_system import read_context_binary
-from qnn.chips.table import Soc
 from qnn.errors.graphs import UnsupportedOps
 from qnn.errors.toolchain import CompilerRefused, ContextDoesNotLoad, EmulatorFailed, NoContext
+from qnn.npz import read_npz, write_npz
 from qnn.toolchains.pip.op_trace import TRACE_FILE, diagnose
+from qnn.toolchains.pip.request import CompileJob
 from qnn.toolchains.pip.session import ORT_ERRORS, compile_options, compiling_session, loading_session
 from qnn.toolchains.protocol import RunRequest
 from qnn.verify.compare import compare_sample, merge
 from qnn.verify.comparison import OutputComparison
-
-
-@dataclass(frozen=True)
-class CompileJob:
-    """Compile ``<graph>.onnx`` of the working directory for one chip.
-
-    `float_graph` is True where the graph's arithmetic is floating point. The working directory is a scratch folder
-    that already holds the graph (and its external data) under fixed names; `output` receives ``<graph>.bin`` and
-    ``<graph>_ctx.onnx``.
-    """
-
-    graph: str
-    soc: Soc
-    float_graph: bool
-    expected: ExpectedBinary
-    output: str
 
 
 def compile_graph(job: CompileJob) -> ContextBinary:
@@ -77,17 +60,17 @@ def run_graph(job: RunRequest) -> tuple[OutputComparison, ...]:
     names = list(job.outputs)
     merged: tuple[OutputComparison, ...] = ()
     for index, (sample, reference) in enumerate(zip(job.samples, job.references, strict=True)):
-        with np.load(sample, allow_pickle=False) as arrays:
-            feed = {tensor.name: arrays[tensor.name] for tensor in session.get_inputs()}
+        arrays = read_npz(sample)
+        feed = {tensor.name: arrays[tensor.name] for tensor in session.get_inputs()}
         try:
             results = dict(zip(names, session.run(names, feed), strict=True))
         except ORT_ERRORS as error:
             raise EmulatorFailed(
                 f"{job.graph}: the emulator failed on sample {index}: {error}", remedy="read the log"
             ) from None
-        save_arrays(job.output / f"{index:03d}.npz", results)
-        with np.load(reference, allow_pickle=False) as truth:
-            compared = tuple(compare_sample(name, truth[name], results[name]) for name in names)
+        write_npz(job.output / f"{index:03d}.npz", results)
+        truth = read_npz(reference)
+        compared = tuple(compare_sample(name, truth[name], results[name]) for name in names)
         merged = compared if not merged else tuple(merge(old, new) for old, new in zip(merged, compared, strict=True))
     return merged
 
@@ -136,9 +119,3 @@ def _point_wrapper_at(source: Path, target: Path, binary_name: str) -> None:
         if attribute.name == "ep_cache_context":
             attribute.s = binary_name.encode()
     target.write_bytes(model.SerializeToString(deterministic=True))
-
-
-def save_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    """Arrays as .npz; read with allow_pickle=False."""
-    with path.open("wb") as stream:
-        np.savez(stream, **arrays)

@@ -15,6 +15,7 @@ from qnn.binary.qnn_system import inspect_file
 from qnn.errors.toolchain import NoToolchain
 from qnn.files import link_or_copy
 from qnn.plan.precision import is_float
+from qnn.toolchains.pip.request import CompileJob
 from qnn.toolchains.protocol import CompileRequest, RunRequest, ToolchainId
 
 if TYPE_CHECKING:
@@ -66,8 +67,6 @@ class PipToolchain:
     def compile(self, request: CompileRequest, host: Host, *, log: Path, limits: Limits) -> ContextBinary:
         """See Toolchain.compile. The graph is staged in a scratch folder under a fixed name: the compiler mixes a hash
         of the path it is given into the binary."""
-        from qnn.toolchains.pip.jobs import CompileJob  # noqa: PLC0415 - jobs.py imports onnxruntime
-
         with tempfile.TemporaryDirectory(prefix="qnn-forge-stage-") as staging:
             for name in request.graph.files:
                 link_or_copy(request.prepared_folder / name, Path(staging) / name)
