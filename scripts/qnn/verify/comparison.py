@@ -180,6 +180,11 @@ class OutputComparison:
         """Arg max over the rows of all samples with signal, None where it has no meaning."""
         return reduce(_both_rows, (sample.rows for sample in self._weighty()), None)
 
+    @property
+    def argmax(self) -> RowAgreement | None:
+        """The strictest agreement of `rows`: only near-exact ties are left out. None where it has no meaning."""
+        return self.rows.agreements[0] if self.rows is not None else None
+
     def _weighty(self) -> tuple[SampleMeasure, ...]:
         floor = max(self.peak * WEAK_SHARE, NEGLIGIBLE)
         return tuple(sample for sample in self.samples if sample.peak >= floor) or self.samples

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from qnn.errors.base import ForgeError
 from qnn.errors.numerics import MetricFailed, OutputChanged, SaturatedOutput, VerifyFailed
@@ -114,39 +114,40 @@ def merge_gates(model: Gates, output: Gates) -> Gates:
     )
 
 
-def effective_gates(comparison: OutputComparison, gates: Gates, precision: str) -> Gates:
-    """`gates` with the defaults of a precision where they say nothing, and None where a gate has no meaning.
+def effective_gates(comparison: OutputComparison, gates: Gates, own: Gates | None, precision: str) -> Gates:
+    """What an output is held to: `own` gates, else the model-wide `gates`, else the precision's defaults.
 
-    Integers and booleans have no cosine and no default: they must be equal unless `max_abs` allows a difference or
-    `argmax` (for outputs that are class indices) the share that may differ. Tiny outputs and outputs without signal
-    have no cosine either, and are held to `max_abs`.
+    None is a gate that has no meaning for the output. Integers and booleans must be equal, unless their own gates
+    allow a difference (`max_abs`) or a share of unequal elements (`argmax`, for class indices); model-wide gates do
+    not touch them. Tiny outputs, and outputs without signal, have no cosine and are held to `max_abs`. Raises
+    KeyError for an unknown precision.
     """
     default = DEFAULTS[precision]
+    own = own if own is not None else Gates()
     if comparison.kind is not Kind.FLOAT:
-        return Gates(max_abs=gates.max_abs, argmax=gates.argmax)
-    max_abs, max_rel = gates.max_abs, gates.max_rel
-    sized = max_abs is not None or max_rel is not None
-    argmax = None
-    if comparison.rows is not None and not comparison.negligible:
-        argmax = gates.argmax if gates.argmax is not None else default.argmax
+        return Gates(max_abs=own.max_abs, argmax=own.argmax)
+    merged = merge_gates(gates, own)
+    sized = merged.max_abs is not None or merged.max_rel is not None
+    max_rel = default.max_rel_share if _is_share(comparison) else default.max_rel
+    has_rows = comparison.rows is not None and not comparison.negligible
+    argmax = (merged.argmax if merged.argmax is not None else default.argmax) if has_rows else None
     if not _has_direction(comparison):
-        return Gates(
-            max_abs=max_abs if sized else default.tiny * max(1.0, comparison.peak), max_rel=max_rel, argmax=argmax
-        )
+        tiny = default.tiny * max(1.0, comparison.peak)
+        return replace(merged, cosine=None, max_abs=merged.max_abs if sized else tiny, argmax=argmax)
     return Gates(
-        cosine=gates.cosine if gates.cosine is not None else default.cosine,
-        max_abs=max_abs,
-        max_rel=max_rel if sized else (default.max_rel_share if _is_share(comparison) else default.max_rel),
+        cosine=merged.cosine if merged.cosine is not None else default.cosine,
+        max_abs=merged.max_abs,
+        max_rel=merged.max_rel if sized else max_rel,
         argmax=argmax,
     )
 
 
-def judge(comparison: OutputComparison, gates: Gates, precision: str) -> Verdict:
-    """Hold one output against its gates (see `merge_gates`); raises KeyError for an unknown precision.
+def judge(comparison: OutputComparison, gates: Gates, own: Gates | None, precision: str) -> Verdict:
+    """Hold one output against its gates (as `effective_gates`).
 
     Another dtype or shape, HTP values that are not finite, and saturation fail whatever the gates say.
     """
-    held_to = effective_gates(comparison, gates, precision)
+    held_to = effective_gates(comparison, gates, own, precision)
     failures = tuple(_failures(comparison, held_to, DEFAULTS[precision].tie))
     return Verdict(comparison.name, not failures, failures, held_to)
 
@@ -166,6 +167,13 @@ def judge_metric(
         if fault is not None:
             failures.append(MetricFailure(name, gate, float_value, htp_value, fault))
     return tuple(failures)
+
+
+def describe_metric_gate(gate: MetricGate) -> str:
+    """A gate in the words of model.yaml: equal, min 0.98, max 0.02, max_drop 0.01."""
+    bounds = (("min", gate.minimum), ("max", gate.maximum), ("max_drop", gate.max_drop))
+    stated = [f"{word} {number(bound)}" for word, bound in bounds if bound is not None]
+    return " and ".join(["equal"] * gate.equal + stated)
 
 
 def verify_error(where: str, verdicts: Sequence[Verdict]) -> ForgeError | None:

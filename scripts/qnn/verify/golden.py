@@ -13,19 +13,19 @@ qnn-net-run reads files as float32 unless told `--use_native_input_files`.
 from __future__ import annotations
 
 import hashlib
+import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from qnn.errors.numerics import GoldenUnusable
 from qnn.tensors import TensorSpec
 
-Arrays = Mapping[str, NDArray[Any]]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 FOLDER = "golden"
 INPUT_LIST = "input_list.txt"
@@ -92,25 +92,28 @@ def input_list(golden: Golden) -> str:
 def write_golden(
     bundle: Path,
     graph: str,
+    *,
     inputs: Sequence[TensorSpec],
     outputs: Sequence[TensorSpec],
-    samples: Iterable[tuple[Arrays, Arrays]],
+    samples: Sequence[Path],
+    references: Sequence[Path],
 ) -> Golden:
-    """Write the golden files of one graph into a bundle's folder; `samples` gives inputs and outputs by tensor name.
+    """Write the golden files of one graph into a bundle's folder.
 
-    One sample is in memory at a time. Raises KeyError for a tensor that a sample lacks, ValueError for an array of
-    another shape or dtype than its spec.
+    `samples` and `references` are .npz files in the same order: inputs and outputs by tensor name. One is in memory
+    at a time. Raises KeyError for a tensor that a file lacks, ValueError for an array of another shape or dtype than
+    its spec or a file that is no .npz.
     """
-    layout = golden_layout(graph, inputs, outputs, 0)
-    count = 0
-    for given, results in samples:
-        folder = bundle / _sample_folder(graph, count)
+    from qnn.npz import read_npz  # noqa: PLC0415 - NumPy: 0.1 s that a build with nothing to do need not pay
+
+    golden = golden_layout(graph, inputs, outputs, len(samples))
+    for number, files in enumerate(zip(samples, references, strict=True)):
+        folder = bundle / _sample_folder(graph, number)
         folder.mkdir(parents=True, exist_ok=True)
-        for entries, arrays in ((layout.inputs, given), (layout.outputs, results)):
+        for entries, file in zip((golden.inputs, golden.outputs), files, strict=True):
+            arrays = read_npz(file)
             for entry in entries:
                 (folder / entry.file).write_bytes(_raw(entry.tensor, arrays[entry.tensor.name]))
-        count += 1
-    golden = Golden(graph, layout.inputs, layout.outputs, count)
     listing = bundle / FOLDER / graph / INPUT_LIST
     listing.parent.mkdir(parents=True, exist_ok=True)
     listing.write_text(input_list(golden), encoding="utf-8", newline="\n")
@@ -148,29 +151,31 @@ def _sample_folder(graph: str, sample: int) -> PurePosixPath:
 
 
 def _raw(tensor: TensorSpec, array: NDArray[Any]) -> bytes:
-    if array.shape != tensor.shape or array.dtype != np.dtype(tensor.dtype):
+    if array.shape != tensor.shape or str(array.dtype) != tensor.dtype:
         raise ValueError(f"{tensor} was given as {array.dtype}{list(array.shape)}")
     return array.astype(_stored(tensor), order="C", copy=False).tobytes()
 
 
 def _array(path: Path, tensor: TensorSpec) -> NDArray[Any]:
+    import numpy as np  # noqa: PLC0415
+
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         raise _unusable(f"{path} is missing") from None
     stored = _stored(tensor)
-    expected = int(np.prod(tensor.shape, dtype=np.int64)) * stored.itemsize
+    expected = math.prod(tensor.shape) * stored.itemsize
     if len(data) != expected:
         raise _unusable(f"{path} has {len(data)} bytes; {tensor} needs {expected}")
     array = np.frombuffer(data, stored).reshape(tensor.shape)
-    if tensor.dtype != "bool":
-        return array.astype(np.dtype(tensor.dtype))
-    if (array > 1).any():
+    if tensor.dtype == "bool" and (array > 1).any():
         raise _unusable(f"{path} holds bytes other than 0 and 1; {tensor} is boolean")
-    return array.astype(np.bool_)
+    return array.astype(tensor.dtype)
 
 
 def _stored(tensor: TensorSpec) -> np.dtype[Any]:
+    import numpy as np  # noqa: PLC0415
+
     return np.dtype("u1") if tensor.dtype == "bool" else np.dtype(tensor.dtype).newbyteorder("<")
 
 
