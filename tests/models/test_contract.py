@@ -9,6 +9,8 @@ import onnxruntime as ort
 import pytest
 from tests.models.bench import MODELS, Bench, Case, document, shapes
 
+from qnn.model.load import lint_model
+
 NAMES = sorted(folder.name for folder in MODELS.iterdir() if (folder / "model.yaml").exists())
 GRAPHS = [(model, graph) for model in NAMES for graph in document(model)["graphs"]]
 LICENCES = {"MIT": "Permission is hereby granted, free of charge", "Apache-2.0": "Apache License\n"}
@@ -28,6 +30,11 @@ def test_editors_find_the_schema_and_the_name_is_the_folder(model: str) -> None:
     assert schema is not None
     assert (MODELS / model / schema[1]).resolve() == MODELS.parent / "scripts/qnn/model/model.schema.json"
     assert document(model)["name"] == model
+
+
+@every_model
+def test_lint_has_nothing_to_say(model: str) -> None:
+    assert lint_model(MODELS / model) == ()
 
 
 @every_model
