@@ -40,7 +40,7 @@ def test_a_machine_reads_one_document(capsys: pytest.CaptureFixture[str]) -> Non
     assert (document["schema"], document["errors"]) == (1, [])
     first, second = document["files"]
     assert (first["soc"], first["soc_model"], first["dsp_arch"], first["qairt"]) == ("SM8650", 57, "v75", "2.51.0")
-    assert first["remarks"] == ["graph 0 uses 4 MB of VTCM, SM8650 has 8 MB: it may be slower"]
+    assert first["remarks"] == ["graph 0 uses 4 MB of VTCM, less than SM8650 has (8 MB)"]
     assert first["graphs"][0]["vtcm_mb"] == 4
     assert first["graphs"][0]["outputs"][2] == {
         "name": "total",
@@ -99,8 +99,12 @@ SM8650 = ChipFacts("SM8650", "v75", 8)
         (replace(_binary(None), info_version=1), None, ("info version 1 does not say which chip",)),
         (_binary(9999), None, ("soc_model 9999 is not in the chip table",)),
         (_binary(57, dsp_arch=68), SM8650, ("compiled for v68, SM8650 is v75",)),
-        (_binary(57, vtcm_mb=16), SM8650, ("graph 0 wants 16 MB of VTCM, SM8650 has 8 MB: more than the chip can give",)),
-        (_binary(57, vtcm_mb=2), SM8650, ("graph 0 uses 2 MB of VTCM, SM8650 has 8 MB: it may be slower",)),
+        (
+            _binary(57, vtcm_mb=16),
+            SM8650,
+            ("graph 0 wants 16 MB of VTCM, more than SM8650 has (8 MB)",),
+        ),
+        (_binary(57, vtcm_mb=2), SM8650, ("graph 0 uses 2 MB of VTCM, less than SM8650 has (8 MB)",)),
         (_binary(57, vtcm_mb=None), SM8650, ()),
     ],
 )

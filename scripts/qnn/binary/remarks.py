@@ -36,6 +36,6 @@ def _remarks(binary: ContextBinary, chip: ChipFacts | None) -> Iterator[str]:
         yield f"compiled for v{binary.dsp_arch}, {chip.name} is {chip.arch}"
     for index, graph in enumerate(binary.graphs):
         if graph.vtcm_mb is not None and graph.vtcm_mb > chip.vtcm_mb:
-            yield f"graph {index} wants {graph.vtcm_mb} MB of VTCM, {chip.name} has {chip.vtcm_mb} MB: more than the chip can give"
+            yield f"graph {index} wants {graph.vtcm_mb} MB of VTCM, more than {chip.name} has ({chip.vtcm_mb} MB)"
         elif graph.vtcm_mb is not None and graph.vtcm_mb < chip.vtcm_mb:
-            yield f"graph {index} uses {graph.vtcm_mb} MB of VTCM, {chip.name} has {chip.vtcm_mb} MB: it may be slower"
+            yield f"graph {index} uses {graph.vtcm_mb} MB of VTCM, less than {chip.name} has ({chip.vtcm_mb} MB)"

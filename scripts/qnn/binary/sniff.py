@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 
 HEAD_BYTES = 512
 _HEADER = struct.Struct(">4I")
@@ -58,6 +59,12 @@ def sniff(head: bytes) -> FileKind:
         if test(head):
             return kind
     return FileKind.UNKNOWN
+
+
+def sniff_file(path: Path) -> FileKind:
+    """The kind of a file; raises OSError when it cannot be read."""
+    with path.open("rb") as stream:
+        return sniff(stream.read(HEAD_BYTES))
 
 
 def extent(head: bytes) -> Extent | None:

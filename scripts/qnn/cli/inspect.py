@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from qnn.binary import ContextBinary
     from qnn.binary.info import GraphInfo, TensorInfo
     from qnn.binary.remarks import ChipFacts
-    from qnn.errors.base import ForgeError
 
 
 @click.command()
@@ -32,51 +30,25 @@ def inspect(files: tuple[Path, ...], as_json: bool) -> int:
     qnn-forge inspect encoder.bin --json | jq '.files[0].soc'
     """
     from qnn.binary.document import SCHEMA_VERSION  # noqa: PLC0415
+    from qnn.binary.inspecting import inspect_files  # noqa: PLC0415
 
-    read, failed = _read_all(files)
+    found = inspect_files(files)
     if as_json:
         print_json(
             {
                 "schema": SCHEMA_VERSION,
-                "files": [{"path": str(path), **_document(binary)} for path, binary in read],
-                "errors": [{"path": str(path), "id": error.id, "message": error.message} for path, error in failed],
+                "files": [{"path": str(path), **_document(binary)} for path, binary in found.read],
+                "errors": [
+                    {"path": str(path), "id": error.id, "message": error.message} for path, error in found.failed
+                ],
             }
         )
     else:
-        for path, binary in read:
+        for path, binary in found.read:
             _show(path, binary)
-        for _, error in failed:
+        for _, error in found.failed:
             print_error(error)
-    return int(failed[0][1].exit_code) if failed else 0
-
-
-def _read_all(
-    files: tuple[Path, ...],
-) -> tuple[list[tuple[Path, ContextBinary]], list[tuple[Path, ForgeError]]]:
-    from qnn.binary import inspect_file  # noqa: PLC0415
-    from qnn.child import Host  # noqa: PLC0415
-    from qnn.errors.base import ForgeError, Place  # noqa: PLC0415
-    from qnn.errors.child import ChildCrashed  # noqa: PLC0415
-
-    read: list[tuple[Path, ContextBinary]] = []
-    failed: list[tuple[Path, ForgeError]] = []
-    # The log outlives this call only when vendor code crashed; then the error points at it.
-    log = Path(tempfile.mkdtemp(prefix="qnn-forge-inspect-")) / "log.txt"
-    host = Host(preload=())
-    try:
-        for path in files:
-            try:
-                read.append((path, inspect_file(path, host, log=log)))
-            except ForgeError as error:
-                failed.append((path, error.at(Place(str(path)))))
-    finally:
-        host.close()
-    if not any(isinstance(error, ChildCrashed) for _, error in failed):
-        log.unlink(missing_ok=True)
-        log.parent.rmdir()
-        for _, failure in failed:
-            failure.log = None
-    return read, failed
+    return int(found.failed[0][1].exit_code) if found.failed else 0
 
 
 def _chip(binary: ContextBinary) -> ChipFacts | None:
