@@ -1,0 +1,100 @@
+"""What no chip can run, named before any compiler sees it. Pure: looks at a prepared graph and raises or does not."""
+
+from __future__ import annotations
+
+import onnx
+from onnx import ModelProto, NodeProto, TensorProto
+
+from qnn.errors.graphs import ControlFlow, DynamicDims, EmptyTensor, RandomOperator, UnsupportedDtype
+from qnn.prepare import shapes
+from qnn.prepare.dtypes import refuse_unsupported
+from qnn.prepare.weights import graphs_of
+
+_SEQUENCES = frozenset({"ConcatFromSequence", "SplitToSequence"})
+_RANDOM = frozenset(
+    {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
+)
+
+
+def refuse_control_flow(model: ModelProto) -> None:
+    """Raise ControlFlow (QF408) naming every node with a subgraph or on sequences or optionals."""
+    faults = [_named(node) for node in model.graph.node if _is_control_flow(node)]
+    if faults:
+        raise ControlFlow(
+            f"control flow that does not resolve with fixed shapes: {_first(faults)}",
+            remedy="export the branch or the loop's body that is needed as a graph of its own",
+            details=faults[1:],
+        )
+
+
+def refuse_random(model: ModelProto) -> None:
+    """Raise RandomOperator (QF412) naming every node that draws random numbers."""
+    faults = [_named(node) for node in model.graph.node if _is_random(model, node)]
+    if faults:
+        raise RandomOperator(
+            f"the graph draws random numbers: {_first(faults)}",
+            remedy="make the noise an input of the graph",
+            details=faults[1:],
+        )
+
+
+def refuse_open_shapes(model: ModelProto) -> None:
+    """Raise DynamicDims (QF407) for a tensor whose shape is not fixed, EmptyTensor (QF411) for one of size 0.
+
+    Expects every tensor to have a value info (see qnn.prepare.complete).
+    """
+    for value in (*model.graph.input, *model.graph.output, *model.graph.value_info):
+        dims = shapes.dims_of(value)
+        if dims is None or not all(isinstance(dim, int) for dim in dims):
+            raise DynamicDims(
+                f"tensor {value.name!r} has shape {shapes.text(dims)}",
+                remedy="fix every input dimension in the bucket, or export with this size fixed",
+            )
+        if 0 in dims:
+            raise EmptyTensor(
+                f"tensor {value.name!r} has shape {list(dims)}: it has no elements",
+                remedy="export without it (a first step without cache), or start with size 1 and a mask",
+            )
+
+
+def refuse_types(model: ModelProto) -> None:
+    """Raise UnsupportedDtype (QF410) for an output HTP has no type for, and for strings anywhere."""
+    refuse_unsupported(model.graph.output, "output")
+    strings = [v.name for v in model.graph.value_info if v.type.tensor_type.elem_type == TensorProto.STRING]
+    strings += [tensor.name for tensor in model.graph.initializer if tensor.data_type == TensorProto.STRING]
+    if strings:
+        raise UnsupportedDtype(
+            f"tensor {strings[0]!r} holds strings",
+            remedy="do string work (tokenisation, lookup) in the application and cut the graph behind it",
+        )
+
+
+def _is_control_flow(node: NodeProto) -> bool:
+    return (
+        any(True for _ in graphs_of([node]))
+        or node.op_type in _SEQUENCES
+        or node.op_type.startswith(("Sequence", "Optional"))
+    )
+
+
+def _is_random(model: ModelProto, node: NodeProto) -> bool:
+    return node.op_type in _RANDOM or (node.op_type == "Dropout" and _is_training(model, node))
+
+
+def _is_training(model: ModelProto, node: NodeProto) -> bool:
+    """A Dropout that drops: its third input is there and not a constant False."""
+    if len(node.input) < 3 or not node.input[2]:
+        return False
+    for tensor in model.graph.initializer:
+        if tensor.name == node.input[2]:
+            return bool(onnx.numpy_helper.to_array(tensor).any())
+    return True
+
+
+def _first(faults: list[str]) -> str:
+    return f"{faults[0]} and {len(faults) - 1} more" if len(faults) > 1 else faults[0]
+
+
+def _named(node: NodeProto) -> str:
+    name = node.name or next((output for output in node.output if output), "")
+    return f"node {name!r} ({node.op_type})"
