@@ -71,7 +71,7 @@ class SweepReport:
         """Raise ChipTableDiffers (QF205) with every difference, if there is one."""
         if self.differences:
             raise ChipTableDiffers(
-                f"QAIRT {self.qairt} and the chip table differ in {len(self.differences)} points",
+                f"QAIRT {self.qairt} and the chip table differ (differences: {len(self.differences)})",
                 remedy="correct the table (socs.yaml, without_htp.yaml) after finding a second source",
                 details=[str(difference) for difference in self.differences],
             )

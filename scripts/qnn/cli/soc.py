@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from qnn.chips.sweep import Observation
     from qnn.chips.table import ChipTable
 
+_WIDE = 10_000
+
 
 @click.group()
 def soc() -> None:
@@ -80,8 +82,8 @@ def show(name: str, as_json: bool) -> None:
 def check(as_json: bool) -> None:
     """Ask the installed compiler for every chip and compare with the table (about a minute).
 
-    Compiles a one-op graph for every id in fp16 and quantized, reads the binaries back and prints what differs:
-    missing, changed and new ids. Exit code 0 only when all agree, else 4 (QF205).
+    Compiles a one-op graph for every id in fp16 and quantized and reads the binaries back. Exit code 0 only when all
+    agree, else 4 (QF205) and a list of what differs: missing, changed and new ids.
     """
     from qnn.binary.qnn_system import installed_library  # noqa: PLC0415
     from qnn.chips.differences import compare  # noqa: PLC0415
@@ -136,8 +138,10 @@ def _print_table(chips: list[Soc]) -> None:
     from rich.table import Table  # noqa: PLC0415
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("name", "soc_id", "arch", "VTCM MB", "HVX", "fp16", "status", "products", "other names"):
+    for title in ("name", "soc_id", "arch", "VTCM MB", "HVX", "fp16", "status"):
         table.add_column(title, justify="right" if title in ("soc_id", "VTCM MB", "HVX") else "left", no_wrap=True)
+    for title in ("products", "other names"):
+        table.add_column(title, overflow="fold")
     for chip in chips:
         table.add_row(
             chip.name,
@@ -150,7 +154,10 @@ def _print_table(chips: list[Soc]) -> None:
             ", ".join(chip.marketing),
             ", ".join(name for name in chip.names if name != chip.name),
         )
-    console.out().print(table)
+    out = console.out()
+    if not out.is_terminal:
+        out.width = _WIDE  # in a pipe a row is a line, however long
+    out.print(table)
 
 
 def _print_facts(chip: Soc, alike: list[str], table: ChipTable) -> None:
@@ -183,12 +190,10 @@ def _print_facts(chip: Soc, alike: list[str], table: ChipTable) -> None:
 
 def _print_report(report: SweepReport) -> None:
     out = console.out()
-    for difference in report.differences:
-        out.print(str(difference), markup=False)
     line = f"QAIRT {report.qairt}: {report.asked} ids asked, {len(report.agreeing)} chips agree with the table"
     if report.later:
         line += f", {len(report.later)} are newer than this QAIRT"
-    line += f", {len(report.without_htp)} ids without an HTP, {len(report.differences)} differences"
+    line += f", {len(report.without_htp)} ids without an HTP, differences: {len(report.differences)}"
     out.print(line, markup=False)
     if not report.vtcm_checked:
         out.print("VTCM was not checked: this QAIRT does not tell it (2.49.40 and later do)", markup=False)
