@@ -6,6 +6,7 @@ Everything is summed in float64 over pieces of a fixed size, so an output of 100
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -36,7 +37,8 @@ def compare_sample(name: str, reference: _Array, htp: _Array) -> OutputCompariso
     if kind is None:
         raise TypeError(f"output {name} has dtype {reference.dtype}, which cannot be compared")
     comparable = reference.shape == htp.shape and reference.dtype == htp.dtype
-    measured = _measure(kind, reference, htp) if comparable else _NOTHING
+    with np.errstate(over="ignore", invalid="ignore"):
+        measured = _measure(kind, reference, htp) if comparable else _NOTHING
     return OutputComparison(
         name=name,
         kind=kind,
@@ -171,7 +173,7 @@ def _largest_error(reference: _Array, htp: _Array) -> tuple[float, int | None]:
         index = int(error.argmax())
         if error[index] > largest:
             largest, at = float(error[index]), start + index
-    return largest, at
+    return min(largest, sys.float_info.max), at
 
 
 def _rows(reference: _Array, htp: _Array, peak: float) -> Rows:
