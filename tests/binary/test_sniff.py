@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from qnn.binary.sniff import HEAD_BYTES, Extent, FileKind, extent, sniff
@@ -32,6 +32,8 @@ def test_extent_reads_the_three_numbers_behind_the_magic(metadata: int, offset: 
     assert extent(head[:39]) is None
 
 
+@example(b"\0")
+@example(b"\0\0\0\2")
 @given(st.binary(max_size=HEAD_BYTES))
 def test_sniff_has_an_answer_for_any_bytes(head: bytes) -> None:
     kind = sniff(head)
