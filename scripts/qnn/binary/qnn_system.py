@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from qnn.binary import layout, sniff
 from qnn.binary.decode import Decoder, corrupt
 from qnn.binary.info import ContextBinary
-from qnn.binary.universal import Dlc, read_dlc
 from qnn.child import Host, Limits
 from qnn.errors.readback import (
     FlexibleContextBinary,
@@ -27,6 +27,9 @@ from qnn.errors.readback import (
     NotAContextBinary,
     UnreadableBinary,
 )
+
+if TYPE_CHECKING:
+    from qnn.binary.universal import Dlc
 
 LIBRARY_NAME = "libQnnSystem.so"
 _INSPECT_LIMITS = Limits(seconds=120.0, memory_bytes=4 << 30)
@@ -97,7 +100,7 @@ def _refuse_wrong_file(path: Path, head: bytes, size: int) -> None:
             needed = "its header" if stated is None else f"the {stated.end} bytes its header states"
             raise corrupt(path.name, f"the file has {size} bytes, fewer than {needed}; it was cut short")
         return
-    dlc = read_dlc(path) if kind is sniff.FileKind.ZIP else None
+    dlc = _dlc(path) if kind is sniff.FileKind.ZIP else None
     if dlc is not None and dlc.chips:
         raise _flexible(path, dlc)
     what = kind.value if dlc is None else "a DLC without compiled contexts"
@@ -105,6 +108,12 @@ def _refuse_wrong_file(path: Path, head: bytes, size: int) -> None:
         f"{path.name} is {what}, not a QNN context binary",
         remedy="give the .bin file of a bundle, or compile the model first with qnn-forge build",
     )
+
+
+def _dlc(path: Path) -> Dlc | None:
+    from qnn.binary.universal import read_dlc  # noqa: PLC0415 - zipfile is only needed for a wrong file
+
+    return read_dlc(path)
 
 
 def _flexible(path: Path, dlc: Dlc) -> FlexibleContextBinary:
