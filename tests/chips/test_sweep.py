@@ -63,7 +63,7 @@ def test_all_ids_of_the_table_and_up_to_200_are_asked() -> None:
 
 def test_a_crash_costs_only_the_id_that_made_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweep, "_JOB", "tests.chips.fake_compiler:probe")
-    monkeypatch.setattr(sweep, "_PRELOAD", ("tests.chips.fake_compiler",))
+    monkeypatch.setattr(sweep, "_PRELOAD", ())
     told: list[int] = []
     ids = (13, 14, 57, 69, 68)
     found = ask_compiler(ids, lambda observation: told.append(observation.soc_id), workers=2)

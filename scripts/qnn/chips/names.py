@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 
@@ -36,6 +35,8 @@ def part_number_base(name: str) -> str | None:
 
 def nearest(wanted: str, known: Iterable[str], count: int = 5) -> list[str]:
     """The keys nearest to `wanted` (a key itself): those it begins, then those that look like it; best first."""
+    import difflib  # noqa: PLC0415 - only a mistyped name needs it
+
     known = sorted(set(known))
     begun = [name for name in known if len(wanted) >= 3 and name.startswith(wanted)]
     alike = difflib.get_close_matches(wanted, known, n=count, cutoff=0.6)
