@@ -17,8 +17,8 @@ def main() -> None:
     packages = ", ".join(f"{name} {version(name)}" for name in ("onnxruntime", "onnxruntime-qnn"))
     parts = [
         "# Performance",
-        "Written by `make bench`; every figure is from one run of the benchmarks in `benchmarks/`, which run both sides "
-        f"one after the other. Machine: {os.cpu_count()} cores, {platform.machine()}, Python "
+        "Written by `make bench`; every figure is from one run of the benchmarks in `benchmarks/`, which run both "
+        f"sides one after the other. Machine: {os.cpu_count()} cores, {platform.machine()}, Python "
         f"{platform.python_version()}, {packages}.",
     ]
     for title, module in (("Overhead", overhead), ("Nothing to do", noop)):

@@ -1,4 +1,4 @@
-"""A BERT-base-sized ONNX file made from nothing: 12 layers, 768 wide, 12 heads, sequence 128, random weights (seeded)."""
+"""A BERT-base-sized ONNX file made from nothing: 12 layers, 768 wide, 12 heads, sequence 128, seeded weights."""
 
 from __future__ import annotations
 

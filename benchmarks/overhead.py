@@ -16,8 +16,8 @@ import numpy as np
 
 from benchmarks.bert import SEQUENCE, VOCABULARY, write_bert
 from benchmarks.process_cost import Cost, cost_of
-from qnn.sources.fetch import fetch  # the wheel comes the way every source comes
 from qnn.model.spec import Source, SourceKind
+from qnn.sources.fetch import fetch  # the wheel comes the way every source comes
 
 CHIP, SOC_ID, VTCM_MB = "SM8650", "57", "8"
 CPU_LIMIT, MEMORY_LIMIT = 1.15, 1.2
@@ -71,7 +71,13 @@ def cases(scratch: Path) -> list[Case]:
     image = random.uniform(-1, 1, (1, 3, 48, 320)).astype(np.float32)
     ids = random.integers(0, VOCABULARY, (1, SEQUENCE)).astype(np.int32)
     return [
-        Case("ppocr-rec", rec, {"x": image}, "x: [1, 3, 48, 320]", ("p2o.DynamicDimension.0=1", "?=48", "p2o.DynamicDimension.1=320")),
+        Case(
+            "ppocr-rec",
+            rec,
+            {"x": image},
+            "x: [1, 3, 48, 320]",
+            ("p2o.DynamicDimension.0=1", "?=48", "p2o.DynamicDimension.1=320"),
+        ),
         Case("bert-base", bert, {"ids": ids}, f"ids: [1, {SEQUENCE}]", ()),
     ]
 
@@ -87,7 +93,9 @@ def main() -> list[str]:
         for case in cases(scratch):
             raw, forge = compare(case, scratch)
             cpu, memory = forge.cpu / raw.cpu, forge.peak_bytes / raw.peak_bytes
-            lines.append(f"| {case.name} | raw script | {raw.wall:.1f} | {raw.cpu:.1f} | {raw.peak_bytes / 1e6:.0f} | | |")
+            lines.append(
+                f"| {case.name} | raw script | {raw.wall:.1f} | {raw.cpu:.1f} | {raw.peak_bytes / 1e6:.0f} | | |"
+            )
             lines.append(
                 f"| | qnn-forge build | {forge.wall:.1f} | {forge.cpu:.1f} | {forge.peak_bytes / 1e6:.0f} "
                 f"| {cpu:.2f}× (limit {CPU_LIMIT}×) | {memory:.2f}× (limit {MEMORY_LIMIT}×) |"

@@ -57,7 +57,9 @@ def test_gzip_and_tar_read_it_back(tmp_path: Path) -> None:
     subprocess.run(["tar", "xzf", "o.tar.gz"], cwd=tmp_path, check=True)
     for name, data in FILES.items():
         assert (tmp_path / "bundle-1" / name).read_bytes() == data
-    listing = subprocess.run(["tar", "tvzf", "o.tar.gz"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    listing = subprocess.run(
+        ["tar", "tvzf", "o.tar.gz"], cwd=tmp_path, check=True, capture_output=True, text=True
+    ).stdout
     assert [line.split()[-1] for line in listing.splitlines()] == [f"bundle-1/{name}" for name in sorted(FILES)]
     assert all(line.startswith("-rw-r--r-- 0/0") and "1980-01-01" in line for line in listing.splitlines())
 

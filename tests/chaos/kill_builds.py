@@ -81,10 +81,13 @@ def run(count: int, seed: int, seeded_downloads: Path | None = None) -> int:
             _seed(folder, calm / "store" / "downloads")
             moment = chance.uniform(0.05, whole * 0.95)
             killed = kill_once(folder, moment)
-            half_written = [name for name in bytes_of(folder) if name in wanted and bytes_of(folder)[name] != wanted[name]]
+            half_written = [
+                name for name in bytes_of(folder) if name in wanted and bytes_of(folder)[name] != wanted[name]
+            ]
             same = finish(folder) == wanted and not half_written
             different += not same
-            print(f"{number:3d} {'killed' if killed else 'ended '} at {moment:5.2f} s: {'same bytes' if same else 'DIFFERENT'}")
+            how, outcome = "killed" if killed else "ended ", "same bytes" if same else "DIFFERENT"
+            print(f"{number:3d} {how} at {moment:5.2f} s: {outcome}")
             shutil.rmtree(folder)
     print(f"{count} builds killed, {count - different} resumed to the same bytes, {different} did not")
     return different

@@ -175,9 +175,7 @@ def test_two_processes_make_it_once(tmp_path: Path) -> None:
     marks = tmp_path / "marks"
     marks.mkdir()
     spawn = multiprocessing.get_context("spawn")
-    workers = [
-        spawn.Process(target=_make_in_process, args=(str(tmp_path / "store"), str(marks))) for _ in range(3)
-    ]
+    workers = [spawn.Process(target=_make_in_process, args=(str(tmp_path / "store"), str(marks))) for _ in range(3)]
     for worker in workers:
         worker.start()
     for worker in workers:

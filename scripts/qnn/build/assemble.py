@@ -28,16 +28,16 @@ from qnn.bundle.manifest import (
     to_json,
 )
 from qnn.bundle.readme import readme
+from qnn.bundle.recheck import MANIFEST
 from qnn.files import link_or_copy
-from qnn.model.spec import Gates, Graph, MetricGate
-from qnn.npz import read_npz
+from qnn.model.spec import Gates, Graph
 from qnn.plan.targets import Target
 from qnn.prepare.prepared import PreparedGraph, load_prepared
 from qnn.store import Entry, file_digest
 from qnn.verify.comparison import Kind, OutputComparison
+from qnn.verify.gates import describe_metric_gate
 from qnn.verify.golden import write_golden
 
-MANIFEST = "manifest.json"
 LICENCE = "LICENSE.txt"
 README = "README.txt"
 
@@ -48,13 +48,13 @@ def assemble_package(
     """Add one graph to a package: its binary, its wrapper, the read-back facts, golden inputs and outputs."""
     for name in (f"{facts.graph}.bin", f"{facts.graph}_ctx.onnx"):
         link_or_copy(compiled.folder / name, folder / name)
-    golden = list(zip(samples, references, strict=True))[:GOLDEN_SAMPLES]
     write_golden(
         folder,
         facts.graph,
-        facts.inputs,
-        facts.outputs,
-        ((read_npz(sample), read_npz(reference)) for sample, reference in golden),
+        inputs=facts.inputs,
+        outputs=facts.outputs,
+        samples=samples[:GOLDEN_SAMPLES],
+        references=references[:GOLDEN_SAMPLES],
     )
 
 
@@ -158,6 +158,8 @@ def _graph(
         graph_name=compiled.graph_name,
         inputs=compiled.inputs,
         outputs=compiled.outputs,
+        interface_inputs=prepared.inputs,
+        interface_outputs=prepared.outputs,
         blob_version=compiled.blob_version,
         vtcm_mb=compiled.vtcm_mb,
         hvx_threads=compiled.hvx_threads,
@@ -175,7 +177,7 @@ def _graph(
         else tuple(
             ManifestMetric(
                 value.name, value.sample, value.float_value, value.htp_value,
-                _describe(metric_gates.get(value.name)),
+                describe_metric_gate(metric_gates[value.name]) if value.name in metric_gates else "none",
             )
             for value in measured.metrics
         ),
@@ -195,16 +197,6 @@ def _output(output: OutputComparison, gates: Gates) -> ManifestOutput:
         equal=None if real else output.exact,
         gates=gates,
     )
-
-
-def _describe(gate: MetricGate | None) -> str:
-    """equal, ≥ 0.98, ≤ 0.02, drop ≤ 0.01, or none."""
-    if gate is None:
-        return "none"
-    if gate.equal:
-        return "equal"
-    bounds = (("≥", gate.minimum), ("≤", gate.maximum), ("drop ≤", gate.max_drop))
-    return ", ".join(f"{sign} {bound:g}" for sign, bound in bounds if bound is not None)
 
 
 def _files(root: Path) -> tuple[ManifestFile, ...]:

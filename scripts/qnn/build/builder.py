@@ -114,9 +114,7 @@ class Builder:
         def produce(folder: Path) -> None:
             graph_facts = load_prepared(self.prepared(variant, graph).folder)
             sources = {name: only_file(self.source(variant, name)) for name in variant.model.sources}
-            inputs.make_samples(
-                variant, graph_facts, sources, folder, self._folders.environments, log=self._log(key)
-            )
+            inputs.make_samples(variant, graph_facts, sources, folder, self._folders.environments, log=self._log(key))
 
         return self._make(key, Stage("samples", f"{variant.name} {graph.name}"), produce)
 
@@ -240,7 +238,10 @@ class Builder:
         return made.entry
 
     def _log(self, key: StageKey) -> Path:
-        return self._folders.logs / f"{key.stage}-{key.digest[:16]}.log"
+        """The stage's log; what an earlier attempt left is removed."""
+        log = self._folders.logs / f"{key.stage}-{key.digest[:16]}.log"
+        log.unlink(missing_ok=True)
+        return log
 
 
 def limits_of(variant: Variant) -> Limits:

@@ -5,20 +5,16 @@ Thin calls that put a stage's parameters together; the work is done in the packa
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from qnn.build.measured import MetricValue
 from qnn.child import Host, Limits
 from qnn.errors.base import ForgeError, Place
 from qnn.errors.model_code import TooFewSamples
 from qnn.model.load import MODEL_FILE
 from qnn.model.spec import Graph, Model, Source
 from qnn.plan.targets import Variant
-from qnn.prepare.prepared import PreparedGraph
 from qnn.prepare.request import PrepareRequest
 from qnn.sources.fetch import fetch
 
@@ -69,3 +65,17 @@ def run_reference(
         host.call("qnn.verify.reference:reference", ReferenceRequest(source, samples, folder), log=log, limits=limits)
     except ForgeError as error:
         raise error.at(Place(str(model.folder / MODEL_FILE))) from None
+
+
+def shipped_samples(model: Model, folder: Path) -> None:
+    """Copy the model's shipped samples, as many as are verified, as ``000.npz`` …"""
+    assert model.checks.samples_dir is not None
+    shipped = sorted((model.folder / model.checks.samples_dir).glob("*.npz"))
+    if len(shipped) < model.checks.samples:
+        raise TooFewSamples(
+            f"{model.checks.samples_dir} holds {len(shipped)} samples, checks.count asks for {model.checks.samples}",
+            remedy="add samples, or lower checks.count",
+            place=Place(str(model.folder / MODEL_FILE)),
+        )
+    for number, path in enumerate(shipped[: model.checks.samples]):
+        shutil.copyfile(path, folder / f"{number:03d}.npz")

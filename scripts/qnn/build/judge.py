@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from qnn.build.measured import Measured
-from qnn.model.spec import Checks, Gates
+from qnn.model.spec import Checks
 from qnn.plan.targets import Target
 from qnn.verify.comparison import OutputComparison
-from qnn.verify.gates import Verdict, judge, judge_metric, merge_gates, metric_error, verify_error
+from qnn.verify.gates import Verdict, judge, judge_metric, metric_error, verify_error
 
 
 def judge_graph(target: Target, graph: str, measured: Measured) -> None:
-    """Raise the error of the worst output (QF620, QF622, QF623), else of the task metric (QF621), if any gate failed."""
+    """Raise the error of the worst output (QF620, QF622, QF623), else of the metric (QF621), if a gate failed."""
     where = f"{target.variant.name} {graph} on {target.soc.name}"
     checks = target.variant.model.checks
     precision = target.variant.precision
@@ -32,5 +32,4 @@ def judge_graph(target: Target, graph: str, measured: Measured) -> None:
 
 def verdict_of(checks: Checks, graph: str, output: OutputComparison, precision: str) -> Verdict:
     """One output against its own gates where model.yaml names them, else the model's, else the defaults."""
-    own = checks.output_gates.get(graph, {}).get(output.name, Gates())
-    return judge(output, merge_gates(checks.gates, own), precision)
+    return judge(output, checks.gates, checks.output_gates.get(graph, {}).get(output.name), precision)

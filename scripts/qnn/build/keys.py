@@ -1,4 +1,4 @@
-"""The identity of every stage's output, computed from the model, the chip and the code alone. Pure but for reading code.
+"""The identity of every stage's output, computed from the model, the chip and the code alone.
 
 Because a key holds the digests of its inputs' keys, the key of a finished bundle is known before anything is built:
 a build with nothing to do reads nothing but its own result.

@@ -59,7 +59,8 @@ def preview(request: BuildRequest) -> list[tuple[Target, bool, bool]]:
 
 def folders_of(store: Path) -> Folders:
     """Where a build on this store keeps downloads, environments and logs."""
-    return Folders(downloads=store / "downloads", environments=store / "environments", logs=store / "logs")
+    root = store.absolute()
+    return Folders(downloads=root / "downloads", environments=root / "environments", logs=root / "logs")
 
 
 def verified_targets(targets: Sequence[Target], policy: str) -> frozenset[Target]:
@@ -100,9 +101,7 @@ def _in_order(one: Callable[[Target], TargetResult], request: BuildRequest, pool
         executor.shutdown(wait=True, cancel_futures=True)
 
 
-def _build_one(
-    builder: Builder, target: Target, out: Path, *, verified: bool, listener: Listener
-) -> TargetResult:
+def _build_one(builder: Builder, target: Target, out: Path, *, verified: bool, listener: Listener) -> TargetResult:
     began = time.monotonic()
     name = bundle_name(target, builder.keys.toolchain)
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import struct
-
 import tarfile
 import zlib
 from collections.abc import Iterator

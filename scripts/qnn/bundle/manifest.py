@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from qnn.errors.bundles import InvalidManifest
 from qnn.model.spec import Gates
+from qnn.tensors import TensorSpec
 
 if TYPE_CHECKING:
     from cattrs import Converter
@@ -114,7 +115,11 @@ class ManifestMetric:
 
 @dataclass(frozen=True)
 class ManifestGraph:
-    """One graph: its files, its I/O, what was read back, what was changed on the way, what was measured."""
+    """One graph: its files, its I/O, what was read back, what was changed on the way, what was measured.
+
+    `inputs` and `outputs` are the binary's own; `interface_inputs` and `interface_outputs` the ONNX wrapper's, which
+    are float where the binary's are quantized. Golden files have the wrapper's dtypes.
+    """
 
     name: str
     binary: str
@@ -122,6 +127,8 @@ class ManifestGraph:
     graph_name: str
     inputs: tuple[ManifestTensor, ...]
     outputs: tuple[ManifestTensor, ...]
+    interface_inputs: tuple[TensorSpec, ...]
+    interface_outputs: tuple[TensorSpec, ...]
     blob_version: str
     vtcm_mb: int | None
     hvx_threads: int | None

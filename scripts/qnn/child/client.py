@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,10 +86,8 @@ class Host:
         if process is None:
             return
         if process.stdin is not None:
-            try:
+            with suppress(BrokenPipeError):  # it is gone already, which is what we want
                 process.stdin.close()
-            except BrokenPipeError:
-                pass  # it is gone already, which is what we want
         self._replies.close()
         try:
             process.wait(timeout=10)
@@ -145,10 +143,8 @@ class Host:
                 )
 
     def _end_job(self, pid: int) -> None:
-        try:
+        with suppress(ProcessLookupError):  # it ended between the look and the kill
             os.killpg(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass  # it ended between the look and the kill
         receive(self._replies)
 
 
@@ -186,7 +182,7 @@ class HostPool:
 def _value(function: str, ended: Ended, result: Path, log: Path) -> Any:
     if not result.exists():
         raise _crashed(function, _how_it_died(ended.status), log)
-    outcome: Outcome = pickle.loads(result.read_bytes())
+    outcome: Outcome = pickle.loads(result.read_bytes())  # noqa: S301 - our own child wrote it (see wire.py)
     if outcome.error is not None:
         if outcome.error.log is None:
             outcome.error.log = log

@@ -97,7 +97,7 @@ def _outcome(request: Request) -> Outcome:
         return Outcome(value=_resolve(request.function)(request.argument))
     except ForgeError as error:
         return Outcome(error=error)
-    except BaseException as error:  # a job boundary: the parent turns what is left here into one error of its own
+    except BaseException as error:  # noqa: BLE001 - a job boundary: the parent turns what is left here into one error of its own
         traceback.print_exc()
         last = traceback.format_exception_only(error)[-1].strip()
         return Outcome(exception=last)

@@ -31,17 +31,17 @@ _COMMANDS = {
 
 
 class _LazyGroup(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return sorted(_COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return None
         module, _, attribute = _COMMANDS[cmd_name][0].partition(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in sorted(_COMMANDS.items())])
 
@@ -78,13 +78,9 @@ def run(arguments: list[str]) -> int:
     """Run one command line; returns the exit code."""
     try:
         result = cli.main(arguments, prog_name="qnn-forge", standalone_mode=False)
-    except ForgeError as error:
-        print_error(error)
-        return int(error.exit_code)
-    except click.exceptions.Abort:
-        return _interrupted()
-    except KeyboardInterrupt:
-        return _interrupted()
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        click.echo("interrupted; what was finished is kept, the same command goes on from there", err=True)
+        return int(ExitCode.INTERRUPTED)
     except click.ClickException as error:
         error.show()
         return int(ExitCode.USAGE)
@@ -92,19 +88,17 @@ def run(arguments: list[str]) -> int:
         # The reader (head, less) went away: that is no fault of ours, and Python must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return int(ExitCode.OK)
-    except OSError as error:
-        fault = from_os_error(error)
+    except Exception as error:  # noqa: BLE001 - the last line of defence; what is unknown here is a defect, see QF999
+        fault = _fault(error)
         print_error(fault)
         return int(fault.exit_code)
-    except Exception as error:  # noqa: BLE001 - the last line of defence; what lands here is a defect, see QF999
-        print_error(_internal(error))
-        return int(ExitCode.INTERNAL)
     return result if isinstance(result, int) else int(ExitCode.OK)
 
 
-def _interrupted() -> int:
-    click.echo("interrupted; what was finished is kept, the same command goes on from there", err=True)
-    return int(ExitCode.INTERRUPTED)
+def _fault(error: Exception) -> ForgeError:
+    if isinstance(error, ForgeError):
+        return error
+    return from_os_error(error) if isinstance(error, OSError) else _internal(error)
 
 
 def _internal(error: Exception) -> InternalFault:

@@ -28,7 +28,7 @@ from qnn.cli.options import jobs_option, json_option, store_option
 @jobs_option
 @store_option
 @json_option
-def build(
+def build(  # noqa: PLR0913, PLR0917 - one parameter an option
     models: tuple[str, ...],
     socs: tuple[str, ...],
     precisions: tuple[str, ...],

@@ -95,8 +95,7 @@ def results_document(request: BuildRequest, results: tuple[TargetResult, ...]) -
         "out": str(request.out),
         "targets": [_target_document(result) for result in results],
         "skipped": [
-            {"variant": skip.variant.name, "soc": skip.soc.name, "reason": skip.reason}
-            for skip in request.plan.skipped
+            {"variant": skip.variant.name, "soc": skip.soc.name, "reason": skip.reason} for skip in request.plan.skipped
         ],
     }
 

@@ -13,9 +13,6 @@ from qnn.model.spec import Model
 from qnn.plan.precision import is_float
 
 
-
-
-
 @dataclass(frozen=True)
 class Variant:
     """Everything that does not depend on the chip."""

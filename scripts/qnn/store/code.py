@@ -22,7 +22,7 @@ def code_digest(modules: Iterable[str], memo: Path) -> str:
     out costs about 10 ms a file, reading what was found last time costs nothing.
     """
     total = hashlib.sha256()
-    for name in sorted({module for name in modules for module in _expand(name)}):
+    for name in sorted({module for given in modules for module in _expand(given)}):
         total.update(f"{name}\0{_file_digest(_source_file(name), memo)}\n".encode())
     return total.hexdigest()
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-Value: TypeAlias = "str | int | float | bool | None | Sequence[Value] | Mapping[str, Value]"
+Value: TypeAlias = "str | int | float | bool | Sequence[Value] | Mapping[str, Value] | None"
 
 # Raise it when the meaning of a digest changes; every entry made before is then made anew.
 _SCHEME = 1

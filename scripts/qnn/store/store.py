@@ -72,7 +72,7 @@ class Store:
     """
 
     def __init__(self, root: Path) -> None:
-        self.root = root
+        self.root = root.absolute()  # children work in other folders
         self._trusted: dict[str, Entry] = {}
         self._guard = threading.Lock()
         self._thread_locks: dict[str, threading.Lock] = {}

@@ -13,9 +13,15 @@ from qnn.binary.qnn_system import read_context_binary
 from qnn.errors.graphs import UnsupportedOps
 from qnn.errors.toolchain import CompilerRefused, ContextDoesNotLoad, EmulatorFailed, NoContext
 from qnn.npz import read_npz, write_npz
-from qnn.toolchains.pip.op_trace import TRACE_FILE, diagnose
+from qnn.toolchains.pip.op_trace import TRACE_FILE, RefusedNode, diagnose
 from qnn.toolchains.pip.request import CompileJob
-from qnn.toolchains.pip.session import ORT_ERRORS, compile_options, compiling_session, loading_session
+from qnn.toolchains.pip.session import (
+    ORT_ERRORS,
+    CompileOptions,
+    compile_options,
+    compiling_session,
+    loading_session,
+)
 from qnn.toolchains.protocol import RunRequest
 from qnn.verify.compare import compare_sample, merge
 from qnn.verify.comparison import OutputComparison
@@ -31,11 +37,12 @@ def compile_graph(job: CompileJob) -> ContextBinary:
     wrapper = f"{job.graph}_ctx.onnx"
     trace = Path("trace")
     trace.mkdir()
+    options = compile_options(job.soc, float_graph=job.float_graph, trace_folder=trace)
     try:
-        compiling_session(model, wrapper, compile_options(job.soc, float_graph=job.float_graph, trace_folder=trace))
+        compiling_session(model, wrapper, options)
     except ORT_ERRORS as error:
-        raise _refusal(job, trace, str(error)) from None
-    binary = _single_context(job, Path(wrapper), trace)
+        raise _refusal(job, options, str(error)) from None
+    binary = _single_context(job, Path(wrapper), options)
     output = Path(job.output)
     target = output / f"{job.graph}.bin"
     os.replace(binary, target)
@@ -75,8 +82,8 @@ def run_graph(job: RunRequest) -> tuple[OutputComparison, ...]:
     return merged
 
 
-def _refusal(job: CompileJob, trace: Path, message: str) -> UnsupportedOps | CompilerRefused:
-    refused = diagnose(_trace_text(trace), "", onnx.load(f"{job.graph}.onnx", load_external_data=False))
+def _refusal(job: CompileJob, options: CompileOptions, message: str) -> UnsupportedOps | CompilerRefused:
+    refused = _refused_nodes(job, options, message)
     if refused:
         return UnsupportedOps(
             f"{job.graph}: {len(refused)} node(s) cannot run on the NPU of {job.soc.name}",
@@ -89,22 +96,31 @@ def _refusal(job: CompileJob, trace: Path, message: str) -> UnsupportedOps | Com
     )
 
 
-def _trace_text(trace: Path) -> str:
-    file = trace / TRACE_FILE
-    return file.read_text(encoding="utf-8") if file.exists() else "{}"
-
-
-def _single_context(job: CompileJob, wrapper: Path, trace: Path) -> Path:
+def _single_context(job: CompileJob, wrapper: Path, options: CompileOptions) -> Path:
     """The one binary that the compiler left; anything else is a failure even when the compiler said nothing."""
     binaries = sorted(Path(".").glob("*.bin"))
     if wrapper.exists() and len(binaries) == 1:
         return binaries[0]
-    refused = diagnose(_trace_text(trace), "", onnx.load(f"{job.graph}.onnx", load_external_data=False))
     raise NoContext(
-        f"{job.graph} for {job.soc.name}: the compiler ended without an error and left {len(binaries)} context binaries",
+        f"{job.graph} for {job.soc.name}: no error from the compiler, and {len(binaries)} context binaries",
         remedy="a graph must be one partition with static shapes; see the nodes named here",
-        details=[str(node) for node in refused],
+        details=[str(node) for node in _refused_nodes(job, options, "")],
     )
+
+
+def _refused_nodes(job: CompileJob, options: CompileOptions, message: str) -> tuple[RefusedNode, ...]:
+    """The nodes the compiler refused, by the trace of the first attempt and the verbose log of a second one.
+
+    The second attempt costs little: a refusal comes before the graph is finalized.
+    """
+    trace = Path("trace") / TRACE_FILE
+    text = trace.read_text(encoding="utf-8") if trace.exists() else "{}"
+    try:
+        compiling_session(f"{job.graph}.onnx", "again_ctx.onnx", options, severity=0)
+    except ORT_ERRORS as error:
+        message = f"{message}\n{error}"
+    log = Path(job.log).read_text(encoding="utf-8", errors="replace")
+    return diagnose(text, f"{log}\n{message}", onnx.load(f"{job.graph}.onnx", load_external_data=False))
 
 
 def _point_wrapper_at(source: Path, target: Path, binary_name: str) -> None:

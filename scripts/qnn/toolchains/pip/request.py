@@ -14,7 +14,7 @@ class CompileJob:
 
     `float_graph` is True where the graph's arithmetic is floating point. The working directory is a scratch folder
     that already holds the graph (and its external data) under fixed names; `output` receives ``<graph>.bin`` and
-    ``<graph>_ctx.onnx``.
+    ``<graph>_ctx.onnx``. `log` is the file that the job's stdout and stderr go to.
     """
 
     graph: str
@@ -22,3 +22,4 @@ class CompileJob:
     float_graph: bool
     expected: ExpectedBinary
     output: str
+    log: str

@@ -1,8 +1,7 @@
-"""ONNX Runtime sessions on the QNN execution provider of the onnxruntime-qnn wheel. Only ever used in a child process."""
+"""ONNX Runtime sessions on the provider of the onnxruntime-qnn wheel. Only ever used in a child process."""
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state as _state
 from qnn.chips.table import Soc
 
 _PROVIDER = "QNNExecutionProvider"
+_WARNINGS = 2
 # ONNX Runtime's exceptions have no common base class; these are the ones a session or a run can raise.
 ORT_ERRORS: tuple[type[Exception], ...] = tuple(
     getattr(_state, name)
@@ -57,11 +57,14 @@ def compile_options(soc: Soc, *, float_graph: bool, trace_folder: Path | None = 
     return CompileOptions(soc.soc_id, soc.vtcm_mb, float_graph and soc.fp16, trace_folder)
 
 
-def compiling_session(model: str, context: str, options: CompileOptions) -> ort.InferenceSession:
+def compiling_session(
+    model: str, context: str, options: CompileOptions, *, severity: int = _WARNINGS
+) -> ort.InferenceSession:
     """A session that compiles `model` and writes the wrapper `context` and its binary next to it.
 
     Both paths are relative to the working directory, on purpose: the compiler mixes a hash of the path it is given
-    into the graph's name, and so into the binary. An operator that does not fit on the NPU is an error.
+    into the graph's name, and so into the binary. An operator that does not fit on the NPU is an error. `severity`
+    is ONNX Runtime's: 0 logs everything.
     """
     config = {
         "ep.context_enable": "1",
@@ -69,18 +72,18 @@ def compiling_session(model: str, context: str, options: CompileOptions) -> ort.
         "ep.context_embed_mode": "0",
         "session.disable_cpu_ep_fallback": "1",
     }
-    return _session(model, options.provider_options(), config)
+    return _session(model, options.provider_options(), config, severity)
 
 
 def loading_session(wrapper: str, soc_id: int) -> ort.InferenceSession:
     """A session that loads a wrapper ONNX and the context binary it names, and runs on the x86 HTP emulator."""
-    return _session(wrapper, {"soc_model": str(soc_id)}, {})
+    return _session(wrapper, {"soc_model": str(soc_id)}, {}, _WARNINGS)
 
 
-def _session(model: str, provider: Mapping[str, str], config: Mapping[str, str]) -> ort.InferenceSession:
+def _session(model: str, provider: Mapping[str, str], config: Mapping[str, str], severity: int) -> ort.InferenceSession:
     devices = _devices()
     options = ort.SessionOptions()
-    options.log_severity_level = 2
+    options.log_severity_level = severity
     for key, value in config.items():
         options.add_session_config_entry(key, value)
     options.add_provider_for_devices(devices, {"backend_path": onnxruntime_qnn.get_qnn_htp_path(), **provider})
@@ -92,8 +95,3 @@ def _devices() -> list[object]:
         ort.register_execution_provider_library(_PROVIDER, onnxruntime_qnn.get_library_path())
     # One device is enough: on Linux x86-64 the emulator stands behind the CPU device.
     return [device for device in ort.get_ep_devices() if device.ep_name == _PROVIDER][:1]
-
-
-def machine() -> str:
-    """The machine the toolchain runs on, as it appears in messages."""
-    return f"{platform.system()} {platform.machine()}"

@@ -67,7 +67,8 @@ class PipToolchain:
     def compile(self, request: CompileRequest, host: Host, *, log: Path, limits: Limits) -> ContextBinary:
         """See Toolchain.compile. The graph is staged in a scratch folder under a fixed name: the compiler mixes a hash
         of the path it is given into the binary."""
-        with tempfile.TemporaryDirectory(prefix="qnn-forge-stage-") as staging:
+        # Beside the output, so that files move between the two by name only.
+        with tempfile.TemporaryDirectory(prefix="stage-", dir=request.output.parent) as staging:
             for name in request.graph.files:
                 link_or_copy(request.prepared_folder / name, Path(staging) / name)
             job = CompileJob(
@@ -76,6 +77,7 @@ class PipToolchain:
                 float_graph=is_float(request.precision),
                 expected=self._expected(request),
                 output=str(request.output.absolute()),
+                log=str(log.absolute()),
             )
             read_back: ContextBinary = host.call(self.compile_job, job, log=log, limits=limits, cwd=Path(staging))
         return read_back
