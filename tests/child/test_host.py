@@ -7,10 +7,11 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
-from qnn.child import Host, Limits
+from qnn.child import Host, Limits, wire
 from qnn.errors.child import ChildCrashed, ChildOutOfMemory, ChildTimedOut
 from tests.child.jobs import Planned
 
@@ -73,6 +74,19 @@ def test_forge_errors_cross_whole_and_others_become_a_crash(host: Host, tmp_path
     with pytest.raises(ChildCrashed, match="ValueError: odd"):
         host.call("tests.child.jobs:raise_value_error", "odd", log=tmp_path / "log", limits=GENEROUS)
     assert "Traceback" in (tmp_path / "log").read_text()
+
+
+def test_a_job_that_ends_before_the_parent_looks_is_not_waited_for(
+    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Both answers are in the pipe before the first is read; a buffered reader would take both and wait for a third.
+    def slow_receive(stream: BinaryIO) -> object:
+        time.sleep(0.3)
+        return wire.receive(stream)
+
+    monkeypatch.setattr("qnn.child.client.receive", slow_receive)
+    short = Limits(seconds=5)
+    assert host.call("tests.child.jobs:double", 3, log=tmp_path / "log", limits=short) == 6
 
 
 def test_what_a_job_started_does_not_outlive_it(host: Host, tmp_path: Path) -> None:

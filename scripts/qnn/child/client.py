@@ -114,7 +114,8 @@ class Host:
             start_new_session=True,  # Ctrl-C reaches the parent only, which then ends hosts in order
         )
         os.close(write_fd)
-        self._replies = os.fdopen(read_fd, "rb")
+        # Unbuffered: a buffer would swallow a second message, and select() would then wait for what has come.
+        self._replies = os.fdopen(read_fd, "rb", buffering=0)
         return self._process
 
     def _watch(self, pid: int, limits: Limits, function: str, log: Path) -> Ended:

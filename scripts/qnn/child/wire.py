@@ -62,11 +62,18 @@ def send(stream: BinaryIO, message: object) -> None:
 
 def receive(stream: BinaryIO) -> Any:
     """Read one message; raises EOFError when the other end is gone."""
-    head = stream.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
-        raise EOFError
-    (length,) = _LENGTH.unpack(head)
-    data = stream.read(length)
-    if len(data) < length:
-        raise EOFError
+    (length,) = _LENGTH.unpack(_exactly(stream, _LENGTH.size))
+    data = _exactly(stream, length)
     return pickle.loads(data)  # noqa: S301 - see the module's docstring
+
+
+def _exactly(stream: BinaryIO, count: int) -> bytes:
+    """So many bytes of a stream that may give fewer at a time; raises EOFError."""
+    parts = []
+    while count:
+        part = stream.read(count)
+        if not part:
+            raise EOFError
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
