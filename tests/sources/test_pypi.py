@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import sys
+import threading
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 
 from qnn.errors.base import ForgeError
 from qnn.model.spec import Source, SourceKind
+from qnn.sources import pypi
 from qnn.sources.fetch import fetch
 from qnn.sources.protocol import Policy
 from tests.sources import fake_server as fake
@@ -202,6 +205,24 @@ def test_progress_is_reported_while_pip_works(bench: Bench, index: FakeServer) -
 
     fetch(WANTED, bench.model, bench.downloads, model_folder=bench.model, progress=Recorder(), policy=PLAIN)
     assert {(name, total) for name, _, total in steps} == {("det", None)}
+
+
+def test_counting_is_not_disturbed_by_what_vanishes(tmp_path: Path) -> None:
+    ended = threading.Event()
+
+    def come_and_go() -> None:
+        while not ended.is_set():
+            (tmp_path / "gone").mkdir()
+            (tmp_path / "gone" / "file").write_bytes(bytes(10))
+            shutil.rmtree(tmp_path / "gone")
+
+    (tmp_path / "stays").write_bytes(bytes(100))
+    thread = threading.Thread(target=come_and_go)
+    thread.start()
+    counts = {pypi._bytes_in(tmp_path) for _ in range(1000)}
+    ended.set()
+    thread.join()
+    assert counts <= {100, 110}
 
 
 @pytest.mark.parametrize(

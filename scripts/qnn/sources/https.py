@@ -91,7 +91,7 @@ def download(order: Order, url: str, credential: Credential | None = None) -> Sh
     raise AssertionError("the last attempt returns or raises")
 
 
-class _Again(Exception):  # noqa: N818 - a decision; the error is inside
+class _Again(Exception):
     """This attempt failed with `error`, and another one may succeed."""
 
     def __init__(self, error: SourceError, wait: float | None = None) -> None:
@@ -279,6 +279,7 @@ class _Session:
                 if count > limit:
                     break
                 stream.write(chunk)
+                stream.flush()  # so that a kill loses nothing that came
                 order.progress.advance(order.source.name, count, total)
                 if pace.too_slow(len(chunk)):
                     raise SourceTimedOut(

@@ -18,6 +18,7 @@ from qnn.errors.base import ForgeError, Place
 from qnn.errors.model import InvalidModel, Kind
 from qnn.errors.sources import AddressUnusable
 from qnn.model.document import Document, Value, read
+from qnn.model.load import MODEL_FILE, lint_model
 from qnn.model.spec import Source, SourceKind
 from qnn.sources.fetch import fetch
 from qnn.sources.pins import Pin, with_pins
@@ -66,12 +67,16 @@ class Survey:
     failures: tuple[ForgeError, ...]
 
 
-def written_sources(model_yaml: Path) -> tuple[Written, ...]:
-    """The sources in a model.yaml, in its order.
+def written_sources(folder: Path) -> tuple[Written, ...]:
+    """The sources in a folder's model.yaml, in its order.
 
-    Raises InvalidModel (QF100) for what is no YAML, AddressUnusable (QF320) for a source that names no address.
+    Raises InvalidModel (QF100) for a missing file and for what is no YAML, AddressUnusable (QF320) for a source that
+    names no address.
     """
+    model_yaml = folder / MODEL_FILE
     shown = str(model_yaml)
+    if not model_yaml.is_file():
+        raise InvalidModel(lint_model(folder))  # it says that, and what may be meant
     reading = read(model_yaml.read_bytes(), shown)
     errors = [problem for problem in reading.problems if problem.kind is Kind.ERROR]
     if errors:
@@ -114,11 +119,12 @@ def survey(
     return Survey(tuple(found), tuple(failures))
 
 
-def write_pins(model_yaml: Path, pins: Mapping[str, Pin]) -> bool:
-    """Put pins into a model.yaml; True if its text changed. The file is replaced whole or not at all.
+def write_pins(folder: Path, pins: Mapping[str, Pin]) -> bool:
+    """Put pins into a folder's model.yaml; True if its text changed. The file is replaced whole or not at all.
 
     Raises PinNotWritten (QF323) with the place, and leaves the file alone.
     """
+    model_yaml = folder / MODEL_FILE
     path = model_yaml.resolve()  # a link stays a link
     old = path.read_bytes().decode("utf-8")
     try:

@@ -17,6 +17,7 @@ from qnn.errors.sources import PinNotWritten
 from qnn.model.spec import SourceKind
 
 _ADDRESSES = tuple(kind.value for kind in SourceKind)
+_SHA256_DIGITS = 64
 _BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
 # Digits alone, or with one e, are numbers to YAML: a sha256 of that form needs quotes.
 _NUMBER = re.compile(r"[0-9]+(?:e[0-9]+)?")
@@ -33,11 +34,12 @@ class Pin:
 
 @dataclass(frozen=True)
 class _Edit:
-    """Replace text[begin:end] by `text`."""
+    """Replace text[begin:end] by `text`. Of two edits at one place, a replacement comes before an addition."""
 
     begin: int
     end: int
     text: str
+    adds: bool = False
 
 
 def with_pins(text: str, pins: Mapping[str, Pin]) -> str:
@@ -57,7 +59,7 @@ def with_pins(text: str, pins: Mapping[str, Pin]) -> str:
         edits += _edits(text, source, pin)
     edited = text
     end = len(text) + 1
-    for edit in sorted(edits, key=lambda edit: edit.begin, reverse=True):
+    for edit in sorted(edits, key=lambda edit: (edit.begin, edit.adds), reverse=True):
         if edit.end > end:
             raise _refused(pins, "two sources share the same text")
         edited = edited[: edit.begin] + edit.text + edited[edit.end :]
@@ -85,15 +87,12 @@ def _anchors(missing: Mapping[str, str]) -> tuple[str, ...]:
 
 def _replacement(text: str, value: yaml.Node, new: str) -> _Edit:
     begin, end = value.start_mark.index, value.end_mark.index
-    if not isinstance(value, yaml.ScalarNode):
-        return _Edit(begin, end, new)  # a list or mapping there is wrong anyway
     if begin == end:  # nothing after the colon, or in {…, size} not even that
         colon = "" if text[begin - 1 : begin] == ":" else ":"
         return _Edit(begin, end, f"{colon} {_scalar(new)}")
-    if value.style in ("|", ">"):
-        end = _last_ink(text, begin, end)
-    quote = value.style if value.style in ("'", '"') and not new.isdecimal() else ""
-    return _Edit(begin, end, f"{quote}{new}{quote}" if quote else _scalar(new))
+    style = value.style if isinstance(value, yaml.ScalarNode) else None
+    quote = style if style in ("'", '"') and len(new) == _SHA256_DIGITS else ""
+    return _Edit(begin, _last_ink(text, begin, end), f"{quote}{new}{quote}" if quote else _scalar(new))
 
 
 def _addition(
@@ -104,15 +103,13 @@ def _addition(
     entries = [f"{quote}{name}{quote}: {_scalar(new)}" for name, new in missing.items()]
     end = _last_ink(text, key.start_mark.index, value.end_mark.index)
     if source.flow_style:
-        return _Edit(end, end, "".join(f", {entry}" for entry in entries))
+        return _Edit(end, end, "".join(f", {entry}" for entry in entries), adds=True)
     line_break = _BREAK.search(text, end)
     here = line_break.start() if line_break else len(text)
-    newline = (line_break or _BREAK.search(text) or _ONE_BREAK)[0]
+    any_break = line_break or _BREAK.search(text)
+    newline = any_break[0] if any_break else "\n"
     indent = " " * key.start_mark.column
-    return _Edit(here, here, "".join(f"{newline}{indent}{entry}" for entry in entries))
-
-
-_ONE_BREAK = ("\n",)
+    return _Edit(here, here, "".join(f"{newline}{indent}{entry}" for entry in entries), adds=True)
 
 
 def _last_ink(text: str, begin: int, end: int) -> int:
@@ -121,13 +118,13 @@ def _last_ink(text: str, begin: int, end: int) -> int:
 
 
 def _scalar(value: str) -> str:
-    return f'"{value}"' if len(value) == 64 and _NUMBER.fullmatch(value) else value
+    return f'"{value}"' if len(value) == _SHA256_DIGITS and _NUMBER.fullmatch(value) else value
 
 
 def _compose(text: str) -> yaml.Node | None:
     try:
         return yaml.compose(text, Loader=yaml.SafeLoader)  # the C loader counts positions in bytes
-    except (yaml.YAMLError, ValueError):
+    except (yaml.YAMLError, ValueError, OverflowError):  # the last two: escapes beyond Unicode
         return None
 
 

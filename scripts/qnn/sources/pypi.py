@@ -176,12 +176,12 @@ def _check_size(order: Order, count: int) -> None:
 
 
 def _bytes_in(folder: Path) -> int:
+    """Bytes of all files below a folder in which pip is at work: what vanishes between look and count is not there."""
     total = 0
-    for path in folder.rglob("*"):
-        try:
-            total += path.stat().st_size if path.is_file() else 0
-        except FileNotFoundError:
-            continue  # pip moved it between the look and the count
+    for parent, _, files in os.walk(folder):  # which passes over folders that are gone
+        for name in files:
+            with contextlib.suppress(FileNotFoundError):
+                total += os.stat(os.path.join(parent, name)).st_size
     return total
 
 
