@@ -13,8 +13,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from qnn import __version__
+from qnn.chips.table import needs_fp16
 from qnn.model.spec import Gates, Graph, MetricGate, Source
-from qnn.plan.precision import is_float
 from qnn.plan.targets import Target, Variant
 from qnn.sources.fetch import output_name
 from qnn.store import StageKey, file_digest
@@ -92,7 +92,7 @@ class Keys:
             "arch": soc.arch,
             "vtcm_mb": soc.vtcm_mb,
             "fp16": soc.fp16,
-            "float": is_float(target.variant.precision),
+            "float": needs_fp16(target.variant.precision),
         }
         inputs = {"prepared": self.prepared(target.variant, graph).digest}
         return StageKey("compile", self._code(*self.toolchain.code_modules), parameters, inputs)

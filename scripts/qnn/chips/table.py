@@ -15,7 +15,7 @@ from qnn.chips import names
 from qnn.chips.soc import ARCHES, Group, OtherChip, Soc, Status
 from qnn.errors.chips import AmbiguousChip, ChipWithoutHtp, NoFp16, UnknownChip
 
-__all__ = ["ChipTable", "Soc", "load_table", "require_precision"]
+__all__ = ["ChipTable", "Soc", "load_table", "needs_fp16", "require_precision"]
 
 # Words that stand for many chips in a selection (qnn.chips.select).
 WORDS = frozenset({"all", "flagships", "groups", "public"})
@@ -190,12 +190,17 @@ class ChipTable:
         )
 
 
+def needs_fp16(precision: str) -> bool:
+    """Whether a graph of this precision is computed in floating point, which not every chip can."""
+    return precision in _FLOAT_PRECISIONS
+
+
 def require_precision(soc: Soc, precision: str, table: ChipTable | None = None) -> None:
     """Raise NoFp16 (QF204), with the alternatives, when `precision` needs fp16 and the chip has none.
 
     `table` is where nearby chips with fp16 are looked for; by default the one that ships.
     """
-    if precision not in _FLOAT_PRECISIONS or soc.fp16:
+    if not needs_fp16(precision) or soc.fp16:
         return
     near = nearest_with_fp16(soc, table or load_table())
     raise NoFp16(

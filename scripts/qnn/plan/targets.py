@@ -6,11 +6,10 @@ import fnmatch
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from qnn.chips.select import select
-from qnn.chips.table import ChipTable, Soc, require_precision
+from qnn.chips.select import is_glob, select
+from qnn.chips.table import ChipTable, Soc, needs_fp16, require_precision
 from qnn.errors.plan import ChipNotTargeted, NothingToBuild, UnknownBucket, UnknownPrecision
 from qnn.model.spec import Model
-from qnn.plan.precision import is_float
 
 
 @dataclass(frozen=True)
@@ -69,9 +68,10 @@ class Wanted:
 def plan_build(models: Sequence[Model], wanted: Wanted, table: ChipTable) -> BuildPlan:
     """Every target of the models that the user wants, and the combinations left out with a reason.
 
-    A chip the user names outright must be possible: ChipNotTargeted (QF206) when the model excludes it, NoFp16
-    (QF204) when the precision needs what it has not. A chip that only a glob or a word brought in is skipped instead.
-    Raises NothingToBuild (QF207) when no target is left.
+    A chip the user names outright must be possible for at least one model: else ChipNotTargeted (QF206) when the
+    models exclude it, NoFp16 (QF204) when the precisions need what it has not. A chip that only a glob or a word
+    brought in is skipped instead. Raises NothingToBuild (QF207) when no target is left, UnknownBucket (QF208) and
+    UnknownPrecision (QF209) for names a model does not have, and the errors of qnn.chips.select.
     """
     targets: list[Target] = []
     skipped: list[Skipped] = []
@@ -80,12 +80,13 @@ def plan_build(models: Sequence[Model], wanted: Wanted, table: ChipTable) -> Bui
         for bucket in _narrow(sorted(model.buckets), wanted.buckets, model, UnknownBucket):
             for precision in _narrow(model.precisions, wanted.precisions, model, UnknownPrecision):
                 variant = Variant(model, bucket, precision)
-                for soc, reason in chosen:
-                    why = reason or _cannot(soc, precision, wanted, table)
-                    if why:
-                        skipped.append(Skipped(variant, soc, why))
+                for soc, excluded in chosen:
+                    reason = excluded or _lacks(soc, precision)
+                    if reason:
+                        skipped.append(Skipped(variant, soc, reason))
                     else:
                         targets.append(Target(variant, soc))
+    _require_named(named_outright(wanted.socs, table), targets, skipped)
     if not targets:
         raise NothingToBuild(
             "no model × bucket × precision × chip is left to build",
@@ -98,42 +99,43 @@ def plan_build(models: Sequence[Model], wanted: Wanted, table: ChipTable) -> Bui
 def _chips(model: Model, wanted: Wanted, table: ChipTable) -> list[tuple[Soc, str]]:
     """Chips in the table's order with the reason to leave one out, or an empty string."""
     own = select(model.targets.socs, table)
+    own_ids = {soc.soc_id for soc in own}
     excluded = {
         soc.soc_id: f"excluded by the model: {exclusion.reason}"
         for exclusion in model.targets.exclude
         for soc in select(exclusion.socs, table)
     }
-    if not wanted.socs:
-        return [(soc, excluded.get(soc.soc_id, "")) for soc in own]
-    own_ids = {soc.soc_id for soc in own}
-    named = named_outright(wanted.socs, table)
-    chosen = []
-    for soc in select(wanted.socs, table):
-        reason = excluded.get(soc.soc_id, "" if soc.soc_id in own_ids else "not among the model's targets")
-        if reason and soc.soc_id in named:
+    chosen = select(wanted.socs, table) if wanted.socs else own
+    return [
+        (soc, excluded.get(soc.soc_id, "" if soc.soc_id in own_ids else "not among the model's targets"))
+        for soc in chosen
+    ]
+
+
+def _lacks(soc: Soc, precision: str) -> str:
+    return f"{soc.name} has no fp16" if needs_fp16(precision) and not soc.fp16 else ""
+
+
+def _require_named(named: frozenset[int], targets: Sequence[Target], skipped: Sequence[Skipped]) -> None:
+    """A chip named outright that came to nothing is the user's question, so it gets an answer."""
+    possible = {target.soc.soc_id for target in targets}
+    for skip in skipped:
+        if skip.soc.soc_id in named - possible:
+            if skip.reason == _lacks(skip.soc, skip.variant.precision):
+                require_precision(skip.soc, skip.variant.precision)
             raise ChipNotTargeted(
-                f"{soc.name} is not a target of {model.name}: {reason}",
+                f"{skip.soc.name} is not a target of {skip.variant.model.name}: {skip.reason}",
                 remedy="leave the chip out, or change `targets` in the model.yaml",
             )
-        chosen.append((soc, reason))
-    return chosen
 
 
 def named_outright(expressions: Sequence[str], table: ChipTable) -> frozenset[int]:
     """soc_ids of the chips that the expressions name one by one, not by a glob or a word."""
     found = set()
     for part in (part.strip() for expression in expressions for part in expression.split(",")):
-        if part and not part.startswith("!") and not set(part) & set("*?[") and part.lower() not in table.words:
+        if part and not part.startswith("!") and not is_glob(part) and part.lower() not in table.words:
             found.add(table.lookup(part).soc_id)
     return frozenset(found)
-
-
-def _cannot(soc: Soc, precision: str, wanted: Wanted, table: ChipTable) -> str:
-    if not is_float(precision) or soc.fp16:
-        return ""
-    if soc.soc_id in named_outright(wanted.socs, table):
-        require_precision(soc, precision)
-    return f"{soc.name} has no fp16"
 
 
 def _narrow(

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from qnn.binary.gate import ExpectedBinary, ExpectedGraph
 from qnn.binary.qnn_system import inspect_file
+from qnn.chips.table import needs_fp16
 from qnn.errors.toolchain import NoToolchain
 from qnn.files import link_or_copy
-from qnn.plan.precision import is_float
 from qnn.toolchains.pip.request import CompileJob
 from qnn.toolchains.protocol import CompileRequest, RunRequest, ToolchainId
 
@@ -74,7 +74,7 @@ class PipToolchain:
             job = CompileJob(
                 graph=request.graph.graph,
                 soc=request.soc,
-                float_graph=is_float(request.precision),
+                float_graph=needs_fp16(request.precision),
                 expected=self._expected(request),
                 output=str(request.output.absolute()),
                 log=str(log.absolute()),
@@ -95,7 +95,7 @@ class PipToolchain:
         graph = ExpectedGraph(
             inputs=request.graph.inputs,
             outputs=request.graph.outputs,
-            quantized=frozenset() if is_float(request.precision) else None,
+            quantized=frozenset() if needs_fp16(request.precision) else None,
         )
         return ExpectedBinary(
             soc_id=request.soc.soc_id,
