@@ -64,3 +64,7 @@ def announce_and_hang(pid_file: str) -> None:
     partial.write_text(f"{os.getpid()} {os.getppid()}")
     partial.rename(pid_file)
     time.sleep(600)
+
+
+def fill_the_disk(path: str) -> None:
+    Path(path).write_bytes(bytes(1 << 20))

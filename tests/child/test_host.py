@@ -13,6 +13,7 @@ import pytest
 
 from qnn.child import Host, Limits, wire
 from qnn.errors.child import ChildCrashed, ChildOutOfMemory, ChildTimedOut
+from qnn.errors.system import DiskFull
 from tests.child.jobs import Planned
 
 GENEROUS = Limits(seconds=60, memory_bytes=4 << 30)
@@ -74,6 +75,11 @@ def test_forge_errors_cross_whole_and_others_become_a_crash(host: Host, tmp_path
     with pytest.raises(ChildCrashed, match="ValueError: odd"):
         host.call("tests.child.jobs:raise_value_error", "odd", log=tmp_path / "log", limits=GENEROUS)
     assert "Traceback" in (tmp_path / "log").read_text()
+
+
+def test_a_full_disk_in_a_job_is_a_full_disk(host: Host, tmp_path: Path, small_disk: Path) -> None:
+    with pytest.raises(DiskFull, match="no space left"):
+        host.call("tests.child.jobs:fill_the_disk", str(small_disk / "big"), log=tmp_path / "log", limits=GENEROUS)
 
 
 def test_a_job_that_ends_before_the_parent_looks_is_not_waited_for(

@@ -120,29 +120,17 @@ def test_disk_full_is_one_error_and_leaves_nothing(store: Store) -> None:
     assert store.get(KEY) is None
 
 
-def test_really_full_disk(tmp_path: Path) -> None:
-    mount = tmp_path / "small"
-    mount.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(mount)], check=True)
-    try:
-        with Store(mount / "store") as store:
-            with pytest.raises(DiskFull):
-                store.make(KEY, lambda folder: (folder / "big").write_bytes(bytes(1 << 20)) and None)
-            assert list((store.root / "tmp").iterdir()) == []
-            assert store.make(KEY, writes("fits")).reused is False
-    finally:
-        subprocess.run(["umount", str(mount)], check=True)
+def test_really_full_disk(small_disk: Path) -> None:
+    with Store(small_disk / "store") as store:
+        with pytest.raises(DiskFull):
+            store.make(KEY, lambda folder: (folder / "big").write_bytes(bytes(1 << 20)) and None)
+        assert list((store.root / "tmp").iterdir()) == []
+        assert store.make(KEY, writes("fits")).reused is False
 
 
-def test_read_only_store(tmp_path: Path) -> None:
-    mount = tmp_path / "ro"
-    mount.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "ro,size=64k", "tmpfs", str(mount)], check=True)
-    try:
-        with pytest.raises(NotWritable, match="store"), Store(mount / "store"):
-            pass
-    finally:
-        subprocess.run(["umount", str(mount)], check=True)
+def test_read_only_store(read_only_disk: Path) -> None:
+    with pytest.raises(NotWritable, match="store"), Store(read_only_disk / "store"):
+        pass
 
 
 def test_two_threads_make_it_once(store: Store) -> None:

@@ -112,9 +112,13 @@ class Builder:
         key = self.keys.samples(variant, graph)
 
         def produce(folder: Path) -> None:
-            graph_facts = load_prepared(self.prepared(variant, graph).folder)
-            sources = {name: only_file(self.source(variant, name)) for name in variant.model.sources}
-            inputs.make_samples(variant, graph_facts, sources, folder, self._folders.environments, log=self._log(key))
+            if variant.model.checks.samples_dir is not None:
+                inputs.shipped_samples(variant.model, folder)
+                return
+            facts = load_prepared(self.prepared(variant, graph).folder)
+            inputs.run_data(
+                variant.model, facts, self._all_sources(variant), folder, self._folders.environments, log=self._log(key)
+            )
 
         return self._make(key, Stage("samples", f"{variant.name} {graph.name}"), produce)
 
@@ -195,12 +199,11 @@ class Builder:
         metric_key = self.keys.metrics(target, graph)
 
         def evaluate(folder: Path) -> None:
-            sources = {name: only_file(self.source(target.variant, name)) for name in target.variant.model.sources}
             inputs.evaluate_metric(
                 target.variant.model,
                 graph,
                 inputs.MetricFiles(samples, reference, numbered(entry)),
-                sources,
+                self._all_sources(target.variant),
                 folder,
                 self._folders.environments,
                 log=self._log(metric_key),
@@ -208,6 +211,10 @@ class Builder:
 
         metric = self._make(metric_key, Stage("metric", f"{target.name} {graph.name}"), evaluate)
         return Measured(outputs, inputs.load_metric(metric.folder))
+
+    def _all_sources(self, variant: Variant) -> dict[str, Path]:
+        """Every source of a model, which is what its own code may read."""
+        return {name: only_file(self.source(variant, name)) for name in variant.model.sources}
 
     def _make(self, key: StageKey, stage: Stage, produce: Callable[[Path], None]) -> Entry:
         """The stage's entry; what failed once in this run fails at once for everything else that needs it."""

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from qnn.child import Host, Limits
 from qnn.errors.base import ForgeError, Place
-from qnn.errors.model_code import TooFewSamples
 from qnn.model.load import MODEL_FILE
 from qnn.model.spec import Graph, Model, Source
 from qnn.plan.targets import Variant
@@ -59,7 +58,7 @@ def run_reference(
     model: Model, source: Path, samples: tuple[Path, ...], folder: Path, host: Host, *, log: Path, limits: Limits
 ) -> None:
     """Run the original float model over the samples in a child."""
-    from qnn.verify.reference_request import ReferenceRequest  # noqa: PLC0415
+    from qnn.verify.reference import ReferenceRequest  # noqa: PLC0415
 
     try:
         host.call("qnn.verify.reference:reference", ReferenceRequest(source, samples, folder), log=log, limits=limits)

@@ -26,7 +26,7 @@ from qnn.toolchains.protocol import Toolchain
 GOLDEN_SAMPLES = 1
 
 _PREPARE_PACKAGES = ("onnx", "onnxsim", "onnxruntime", "numpy")
-_MODEL_CODE = ("qnn.model_code.*", "qnn.build.inputs")
+_MODEL_CODE = ("qnn.build.inputs",)
 _BUNDLE = ("qnn.bundle.*", "qnn.build.assemble")
 
 

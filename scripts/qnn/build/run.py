@@ -40,7 +40,7 @@ def run_build(request: BuildRequest, listener: Listener) -> tuple[TargetResult, 
         to_verify = verified_targets(request.plan.targets, request.policy)
 
         def one(target: Target) -> TargetResult:
-            return _build_one(builder, target, request.out, verified=target in to_verify, listener=listener)
+            return _build_one(builder, target, request.out, verified=target.name in to_verify, listener=listener)
 
         return tuple(_in_order(one, request, pool))
 
@@ -52,7 +52,7 @@ def preview(request: BuildRequest) -> list[tuple[Target, bool, bool]]:
     with Store(request.store) as store:
         keys = Keys(toolchain, store.code_memo)
         return [
-            (target, store.get(keys.bundle(target, target in to_verify)) is not None, target in to_verify)
+            (target, store.get(keys.bundle(target, target.name in to_verify)) is not None, target.name in to_verify)
             for target in request.plan.targets
         ]
 
@@ -63,14 +63,14 @@ def folders_of(store: Path) -> Folders:
     return Folders(downloads=root / "downloads", environments=root / "environments", logs=root / "logs")
 
 
-def verified_targets(targets: Sequence[Target], policy: str) -> frozenset[Target]:
-    """Which targets are run on the emulator: all, or the first chip of each arch for every variant."""
+def verified_targets(targets: Sequence[Target], policy: str) -> frozenset[str]:
+    """Names of the targets that are run on the emulator: all, or the first chip of each arch for every variant."""
     if policy == "all":
-        return frozenset(targets)
+        return frozenset(target.name for target in targets)
     first: dict[tuple[str, str], Target] = {}
     for target in targets:
         first.setdefault((target.variant.name, target.soc.arch), target)
-    return frozenset(first.values())
+    return frozenset(target.name for target in first.values())
 
 
 def _in_order(one: Callable[[Target], TargetResult], request: BuildRequest, pool: HostPool) -> Iterator[TargetResult]:

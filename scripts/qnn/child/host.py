@@ -23,6 +23,7 @@ from typing import Any, BinaryIO, NoReturn
 
 from qnn.child.wire import Ended, Outcome, Request, Started, receive, send
 from qnn.errors import ForgeError
+from qnn.errors.system import from_os_error
 
 _PR_SET_PDEATHSIG = 1
 
@@ -97,6 +98,9 @@ def _outcome(request: Request) -> Outcome:
         return Outcome(value=_resolve(request.function)(request.argument))
     except ForgeError as error:
         return Outcome(error=error)
+    except OSError as error:
+        traceback.print_exc()
+        return Outcome(error=from_os_error(error))
     except BaseException as error:  # noqa: BLE001 - a job boundary: the parent turns what is left here into one error of its own
         traceback.print_exc()
         last = traceback.format_exception_only(error)[-1].strip()

@@ -9,8 +9,8 @@ import ast
 import hashlib
 import importlib.util
 import io
-import os
 import tokenize
+import uuid
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -81,7 +81,7 @@ def _file_digest(path: Path, memo: Path) -> str:
         return known
     digest = hashlib.sha256(meaning(data.decode()).encode()).hexdigest()
     memo.mkdir(parents=True, exist_ok=True)
-    partial = remembered.with_name(f"{remembered.name}.{os.getpid()}.part")
+    partial = remembered.with_name(f"{remembered.name}.{uuid.uuid4().hex}.part")
     partial.write_text(digest)
     partial.replace(remembered)
     return digest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import onnx
 from qnn.binary.gate import require_readback
 from qnn.binary.info import ContextBinary
 from qnn.binary.qnn_system import read_context_binary
+from qnn.errors.base import ForgeError
 from qnn.errors.graphs import UnsupportedOps
 from qnn.errors.toolchain import CompilerRefused, ContextDoesNotLoad, EmulatorFailed, NoContext
 from qnn.npz import read_npz, write_npz
@@ -82,7 +84,9 @@ def run_graph(job: RunRequest) -> tuple[OutputComparison, ...]:
     return merged
 
 
-def _refusal(job: CompileJob, options: CompileOptions, message: str) -> UnsupportedOps | CompilerRefused:
+def _refusal(job: CompileJob, options: CompileOptions, message: str) -> ForgeError:
+    if "Failed to write" in message:  # the provider says no more than that, and a full disk is the usual reason
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), job.output)
     refused = _refused_nodes(job, options, message)
     if refused:
         return UnsupportedOps(

@@ -1,0 +1,37 @@
+"""Fixtures for all tests."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+
+@contextmanager
+def mounted(folder: Path, options: str) -> Iterator[Path]:
+    """A tmpfs on `folder`; the test is skipped where this user may not mount."""
+    folder.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)], capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"needs the right to mount a tmpfs (run the tests as root): {done.stderr.strip()}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk with room for 256 KiB."""
+    with mounted(tmp_path / "small", "size=256k") as folder:
+        yield folder
+
+
+@pytest.fixture
+def read_only_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk that cannot be written to."""
+    with mounted(tmp_path / "read-only", "ro,size=64k") as folder:
+        yield folder
