@@ -33,6 +33,7 @@ ODD_VALUES: list[Any] = [
     ["fp16"],
     ["fp16", "fp16"],
     [1, "n"],
+    [1, True],
     [1, True, 1.0],
     {},
     {"min": 1},

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from qnn.errors.base import ExitCode
 from qnn.errors.model import InvalidModel, Kind, UnknownModel
 from qnn.model.document import read
-from qnn.model.load import find_models, lint_model, load_model
+from qnn.model.load import find_models, lint_model, load_model, load_models
 from qnn.model.spec import (
     Checks,
     Exclusion,
@@ -157,6 +157,20 @@ def test_error_shows_every_error_first_and_no_hint(here: Path) -> None:
     again = pickle.loads(pickle.dumps(caught.value))
     assert again.problems == caught.value.problems
     assert again.lines() == caught.value.lines()
+
+
+def test_errors_of_several_models_come_together(here: Path) -> None:
+    write_model(here)
+    write_model(here, {**FILES, "model.yaml": MODEL + "x: 1\n"}, name="second")
+    (here / "third").mkdir()
+    assert load_models([Path("reader")]) == (WHOLE,)
+    with pytest.raises(InvalidModel) as caught:
+        load_models([Path("reader"), Path("third"), Path("second")])
+    assert [(problem.place.path, problem.id) for problem in caught.value.problems] == [
+        ("second/model.yaml", "QF102"),
+        ("second/model.yaml", "QF020"),
+        ("third/model.yaml", "QF001"),
+    ]
 
 
 def test_no_model_file(here: Path) -> None:
@@ -343,6 +357,12 @@ def test_renaming_any_key_is_noticed_on_its_line(tmp_path: Path, path: tuple[Any
     assert line in [problem.place.line for problem in found] or (named_by_author and found)
 
 
+class _Quoting(yaml.SafeDumper):
+    """Quotes every text: PyYAML leaves 08 bare, which is no number to YAML 1.1, and is one to YAML 1.2."""
+
+
+_Quoting.add_representer(str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"'))
+
 _NAME = st.from_regex(r"[a-z][a-z0-9_-]{0,6}", fullmatch=True)
 _SYMBOL = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,6}", fullmatch=True)
 _LINE = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=20)
@@ -393,7 +413,7 @@ def _models(draw: st.DrawFn) -> dict[str, Any]:
 def test_a_generated_model_comes_back_as_it_was(
     tmp_path_factory: pytest.TempPathFactory, data: dict[str, Any], flow: bool
 ) -> None:
-    text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=10_000, default_flow_style=flow)
+    text = yaml.dump(data, Dumper=_Quoting, sort_keys=False, allow_unicode=True, width=10_000, default_flow_style=flow)
     model = load_model(_scratch(tmp_path_factory, {"model.yaml": text, "data.py": DATA, "metric.py": METRIC}))
     assert (model.version, model.summary, model.licence.reason) == (
         data["version"],

@@ -97,7 +97,30 @@ def test_the_sample_is_valid() -> None:
     assert _ours(VALID) == _theirs(VALID) == set()
 
 
-@settings(max_examples=400)
+def test_finds_what_jsonschema_finds_in_every_place() -> None:
+    for path in _paths(VALID):
+        for value in ODD_VALUES:
+            data = _replaced(VALID, path, value)
+            assert _ours(data) == _theirs(data), (path, value)
+
+
+def _paths(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield path
+    steps = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for step, item in steps:
+        yield from _paths(item, (*path, step))
+
+
+def _replaced(data: Any, path: tuple[Any, ...], value: Any) -> Any:
+    """The data with the value at a path changed; what is not on the way is shared."""
+    if not path:
+        return value
+    changed = dict(data) if isinstance(data, dict) else list(data)
+    changed[path[0]] = _replaced(data[path[0]], path[1:], value)
+    return changed
+
+
+@settings(max_examples=200)
 @given(mutated())
 def test_finds_what_jsonschema_finds(data: Any) -> None:
     assert _ours(data) == _theirs(data)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+_LONGEST = 400  # as the schema allows
+
 
 def why_not_relative(path: str) -> str | None:
     """Why a text is not a path to something inside a folder or archive, whatever the system; None if it is one."""
+    if len(path) > _LONGEST:
+        return f"it is longer than {_LONGEST} characters"
     if path.startswith(("/", "~")) or path[1:2] == ":":
         return "it is absolute"
     if "\\" in path:

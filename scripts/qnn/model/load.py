@@ -33,6 +33,20 @@ def load_model(folder: Path) -> Model:
     return construct(checked.document.data, folder)
 
 
+def load_models(folders: Sequence[Path]) -> tuple[Model, ...]:
+    """The models in several folders. Raises one InvalidModel (QF100) with the errors of all."""
+    models: list[Model] = []
+    problems: list[Problem] = []
+    for folder in folders:
+        try:
+            models.append(load_model(folder))
+        except InvalidModel as invalid:
+            problems += invalid.problems
+    if problems:
+        raise InvalidModel(problems)
+    return tuple(models)
+
+
 def lint_model(folder: Path) -> tuple[Problem, ...]:
     """Every problem of a model, errors and hints, in the order of the file. Raises nothing."""
     return tuple(sorted(_check(folder).problems, key=lambda problem: problem.order))

@@ -158,9 +158,10 @@ class PrecisionHasSource(Rule):
 
     @classmethod
     def check(cls, subject: Subject) -> Iterator[Problem]:
+        precisions = _precisions(subject)
         for graph in subject.keys("graphs"):
             served = subject.keys("graphs", graph, "source")
-            for precision in _precisions(subject):
+            for precision in precisions:
                 # Of quantized precisions QuantizedSource speaks.
                 if served and precision not in served and "*" not in served and precision not in QUANTIZED:
                     message = f"{short(graph)} has no source for {short(precision)}"
@@ -184,13 +185,12 @@ class QuantizedSource(Rule):
 
     @classmethod
     def check(cls, subject: Subject) -> Iterator[Problem]:
+        quantized = [precision for precision in _precisions(subject) if precision in QUANTIZED]
         for graph in subject.keys("graphs"):
             source = ("graphs", graph, "source")
             if not isinstance(subject.value(*source), (str, dict)):
                 continue
-            for precision in _precisions(subject):
-                if precision not in QUANTIZED:
-                    continue
+            for precision in quantized:
                 own = subject.text(*source, precision)
                 remedy = f"add a source with Q/DQ nodes and name it: {short(precision)}: SOURCE"
                 if precision not in subject.keys(*source):
