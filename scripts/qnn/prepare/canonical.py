@@ -14,7 +14,7 @@ from onnx import GraphProto, ModelProto, NodeProto
 
 from qnn.errors.graphs import InvalidGraph
 from qnn.prepare.prepared import Change
-from qnn.prepare.weights import graphs_of
+from qnn.prepare.weights import subgraphs
 
 # QNN tools turn every other character of a name into "_"; two names that become one would clash there.
 _NOT_SAFE = re.compile(r"[^0-9A-Za-z_]")
@@ -133,15 +133,17 @@ def _producers(graph: GraphProto) -> dict[str, int]:
 
 
 def _uses(node: NodeProto) -> list[str]:
-    """The tensors of the main graph a node needs: its inputs, and what its subgraphs take from outside."""
-    names = [name for name in node.input if name]
-    for graph in graphs_of([node]):
-        inner = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
-        inner |= {name for other in graphs_of([node]) for made in other.node for name in made.output}
-        inner |= {value.name for other in graphs_of([node]) for value in other.input}
-        names += [name for made in graph.node for name in made.input if name and name not in inner]
-        names += [value.name for value in graph.output if value.name not in inner]
-    return names
+    """The tensors of its own scope that a node needs: its inputs, and what its subgraphs take from outside."""
+    return [name for name in node.input if name] + [name for graph in subgraphs(node) for name in _taken(graph)]
+
+
+def _taken(graph: GraphProto) -> list[str]:
+    """The names a subgraph uses and does not make."""
+    own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+    own |= {sparse.values.name for sparse in graph.sparse_initializer}
+    own |= {name for node in graph.node for name in node.output}
+    used = [name for node in graph.node for name in _uses(node)] + [value.name for value in graph.output]
+    return [name for name in used if name not in own]
 
 
 def _tensor_renames(graph: GraphProto) -> dict[str, str]:

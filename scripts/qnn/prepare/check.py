@@ -8,7 +8,7 @@ from onnx import ModelProto, NodeProto, TensorProto
 from qnn.errors.graphs import ControlFlow, DynamicDims, EmptyTensor, RandomOperator, UnsupportedDtype
 from qnn.prepare import shapes
 from qnn.prepare.dtypes import refuse_unsupported
-from qnn.prepare.weights import graphs_of
+from qnn.prepare.weights import subgraphs
 
 _SEQUENCES = frozenset({"ConcatFromSequence", "SplitToSequence"})
 _RANDOM = frozenset(
@@ -70,11 +70,7 @@ def refuse_types(model: ModelProto) -> None:
 
 
 def _is_control_flow(node: NodeProto) -> bool:
-    return (
-        any(True for _ in graphs_of([node]))
-        or node.op_type in _SEQUENCES
-        or node.op_type.startswith(("Sequence", "Optional"))
-    )
+    return bool(subgraphs(node)) or node.op_type in _SEQUENCES or node.op_type.startswith(("Sequence", "Optional"))
 
 
 def _is_random(model: ModelProto, node: NodeProto) -> bool:

@@ -58,8 +58,8 @@ def settle_inputs(model: ModelProto, inputs: Sequence[InputSpec]) -> list[Change
     if undeclared:
         raise UndeclaredInt64(
             f"int64 input{'s' if len(undeclared) > 1 else ''} without a declared dtype: {', '.join(undeclared)}",
-            remedy=f"write `{undeclared[0]}: {{shape: […], dtype: int32}}` to make it int32 with an exact cast, "
-            "or dtype: int64 to keep it",
+            remedy=f"write `{undeclared[0]}: {{shape: {_written(specs[undeclared[0]])}, dtype: int32}}` to make it "
+            "int32 with an exact cast, or `dtype: int64` to keep it",
         )
     changes = []
     for value in model.graph.input:
@@ -86,6 +86,10 @@ def refuse_unsupported(values: Sequence[ValueInfoProto], what: str) -> None:
             )
 
 
+def _written(spec: InputSpec) -> str:
+    return f"[{', '.join(str(dim) for dim in spec.shape)}]"
+
+
 def _cast_from_int32(model: ModelProto, value: ValueInfoProto) -> None:
     """Make the input int32 and put a Cast to int64 between it and everything that used it."""
     graph = model.graph
@@ -95,7 +99,7 @@ def _cast_from_int32(model: ModelProto, value: ValueInfoProto) -> None:
         wide += "_"
     for node in graph.node:
         _replace_input(node.input, value.name, wide)
-    for inner in graphs_of(list(graph.node)):
+    for inner in graphs_of(graph.node):
         for node in inner.node:
             _replace_input(node.input, value.name, wide)
     value.type.tensor_type.elem_type = TensorProto.INT32

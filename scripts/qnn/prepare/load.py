@@ -49,7 +49,10 @@ def load(path: Path) -> ModelProto:
             if span_of(tensor).length < FAR_BYTES or tensor.data_type in (TensorProto.INT64, TensorProto.INT32):
                 bring_near(tensor)
         _check_size(tensor)
-        make_raw(tensor)
+        try:
+            make_raw(tensor)
+        except (ValueError, TypeError, KeyError) as error:
+            raise _wrong_size(tensor, str(error)) from error
     return model
 
 
@@ -115,7 +118,7 @@ def _looks_like(head: bytes) -> str | None:
 
 def _names(model: ModelProto) -> list[object]:
     """Every name of the model that protobuf did not vouch for: it hands out bytes for what is not UTF-8."""
-    graphs = [model.graph, *graphs_of(list(model.graph.node))]
+    graphs = [model.graph, *graphs_of(model.graph.node)]
     nodes = [node for graph in graphs for node in graph.node]
     nodes += [node for function in model.functions for node in function.node]
     found: list[object] = [

@@ -55,10 +55,8 @@ def transform(model: ModelProto, request: PrepareRequest) -> tuple[ModelProto, l
     changes += done
     constants.lift_constants(model)
     canonical.sort_graph(model)
-    model, done = simplify(shapes.infer(model))
+    model, done = simplify(model)
     changes += done
-    constants.lift_constants(model)
-    canonical.sort_graph(model)
     check.refuse_control_flow(model)
     check.refuse_random(model)
     changes += canonical.settle_names(model)

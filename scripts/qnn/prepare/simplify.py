@@ -16,9 +16,13 @@ from typing import Any
 
 from onnx import ModelProto, NodeProto, TensorProto
 
+from qnn.prepare import shapes
+from qnn.prepare.branches import resolve_branches
+from qnn.prepare.canonical import sort_graph
+from qnn.prepare.constants import lift_constants
 from qnn.prepare.onnxsim_core import Simplifier, load_simplifier
 from qnn.prepare.prepared import Change
-from qnn.prepare.weights import bring_near, graphs_of, is_far
+from qnn.prepare.weights import bring_near, is_far, subgraphs
 
 PASSES = frozenset(
     {
@@ -27,7 +31,6 @@ PASSES = frozenset(
         "eliminate_deadend",
         "eliminate_duplicate_initializer",
         "eliminate_identity",
-        "eliminate_if_with_const_cond",
         "eliminate_nop_cast",
         "eliminate_nop_concat",
         "eliminate_nop_dropout",
@@ -74,21 +77,41 @@ _BORDERS = ("input", "output")
 
 
 def simplify(model: ModelProto) -> tuple[ModelProto, list[Change]]:
-    """A simpler model with the same inputs and outputs; the model itself, with a note, when onnxsim cannot do it.
+    """A simpler model with the same inputs and outputs, its branches resolved where their conditions are constant.
 
-    Expects canonical order and fixed input shapes. Weights that get folded are read into memory.
+    Expects canonical order, constants as initializers and fixed input shapes; leaves them so. Weights that get folded
+    are read into memory. Where onnxsim cannot do it, the model stays as it is, with a note.
     """
+    before = len(model.graph.node)
+    changes: list[Change] = []
+    while True:
+        model, note = _simplify_once(shapes.infer(model))
+        lift_constants(model)
+        sort_graph(model)
+        resolved = resolve_branches(model)
+        changes += note + resolved
+        if not resolved:
+            break
+        lift_constants(model)
+        sort_graph(model)
+    after = len(model.graph.node)
+    if before != after:
+        changes.insert(0, Change("simplified", "graph", f"{before} nodes became {after}"))
+    return model, changes
+
+
+def _simplify_once(model: ModelProto) -> tuple[ModelProto, list[Change]]:
     simplifier = _simplifier()
     shown = _as_shown(model)
     skipped = [name for name in simplifier.passes if name not in PASSES]
     try:
         simplified = simplifier.run(shown, skipped, FOLDED_BYTES)
     except (RuntimeError, ValueError) as error:
-        return model, [Change("not-simplified", "onnxsim", " ".join(str(error).split())[:200])]
+        return model, [Change("not-simplified", "graph", " ".join(str(error).split())[:200])]
     _put_weights_back({tensor.name: tensor for tensor in model.graph.initializer if is_far(tensor)}, simplified)
     if any(_border(getattr(model.graph, part)) != _border(getattr(simplified.graph, part)) for part in _BORDERS):
-        return model, [Change("not-simplified", "onnxsim", "it changed the inputs or outputs of the graph")]
-    return simplified, _summary(len(model.graph.node), len(simplified.graph.node))
+        return model, [Change("not-simplified", "graph", "onnxsim changed the inputs or outputs of the graph")]
+    return simplified, []
 
 
 def foldable_tensors(model: ModelProto) -> set[str]:
@@ -109,7 +132,7 @@ def _simplifier() -> Simplifier:
 
 
 def _takes_only(node: NodeProto, constants: set[str]) -> bool:
-    return all(name in constants for name in node.input if name) and not any(True for _ in graphs_of([node]))
+    return all(name in constants for name in node.input if name) and not subgraphs(node)
 
 
 def _as_shown(model: ModelProto) -> ModelProto:
@@ -151,7 +174,3 @@ def _put_weights_back(far: dict[str, TensorProto], simplified: ModelProto) -> No
     del simplified.graph.input[:]
     simplified.graph.input.extend(real)
     simplified.graph.initializer.extend(far.values())
-
-
-def _summary(before: int, after: int) -> list[Change]:
-    return [Change("simplified", "onnxsim", f"{before} nodes became {after}")] if before != after else []

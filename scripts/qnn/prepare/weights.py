@@ -6,7 +6,7 @@ loading and writing, never in a file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -92,13 +92,21 @@ def tensors_of(model: ModelProto) -> Iterator[TensorProto]:
         yield from _attribute_tensors(function.attribute_proto)
 
 
-def graphs_of(nodes: Iterator[NodeProto] | list[NodeProto]) -> Iterator[GraphProto]:
+def subgraphs(node: NodeProto) -> list[GraphProto]:
+    """The graphs held by a node's attributes (branches, loop bodies), without those inside them."""
+    return [
+        graph
+        for attribute in node.attribute
+        for graph in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs)
+    ]
+
+
+def graphs_of(nodes: Iterable[NodeProto]) -> Iterator[GraphProto]:
     """Every graph held by the attributes of `nodes`, at any depth."""
     for node in nodes:
-        for attribute in node.attribute:
-            for graph in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):
-                yield graph
-                yield from graphs_of(graph.node)
+        for graph in subgraphs(node):
+            yield graph
+            yield from graphs_of(graph.node)
 
 
 def _graph_tensors(graph: GraphProto) -> Iterator[TensorProto]:
@@ -108,12 +116,12 @@ def _graph_tensors(graph: GraphProto) -> Iterator[TensorProto]:
     yield from _node_tensors(graph.node)
 
 
-def _node_tensors(nodes: Iterator[NodeProto]) -> Iterator[TensorProto]:
+def _node_tensors(nodes: Iterable[NodeProto]) -> Iterator[TensorProto]:
     for node in nodes:
         yield from _attribute_tensors(node.attribute)
 
 
-def _attribute_tensors(attributes: Iterator[AttributeProto]) -> Iterator[TensorProto]:
+def _attribute_tensors(attributes: Iterable[AttributeProto]) -> Iterator[TensorProto]:
     for attribute in attributes:
         if attribute.HasField("t"):
             yield attribute.t
