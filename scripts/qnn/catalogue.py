@@ -131,6 +131,9 @@ def index(all_pages: Sequence[Page]) -> str:
         "# Lint rules and errors",
         "",
         "Every message of qnn-forge carries an id. `qnn-forge explain ID` prints the same page.",
+        "Lint errors stop a build. Lint hints are advice; one that does not apply to a model is skipped in its",
+        "model.yaml, with the reason: `lint: {skip: [{id: QF122, reason: the first dimension is time}]}`.",
+        "",
         "These pages are generated from the docstrings of the classes by `make docs`.",
     ]
     for digit, subject in _SUBJECTS.items():

@@ -191,6 +191,16 @@ def test_model_file_of_another_kind(here: Path) -> None:
     assert [problem.id for problem in lint_model(Path("pipe"))] == ["QF001"]  # and does not wait for a writer
 
 
+def test_model_file_elsewhere_is_not_read(here: Path) -> None:
+    (here / "secret").write_text("password: x", encoding="utf-8")
+    (here / "link").mkdir()
+    (here / "link" / "model.yaml").symlink_to(here / "secret")
+    [problem] = lint_model(Path("link"))
+    assert problem.line() == (
+        "link/model.yaml QF107 model.yaml is a symbolic link that leads out of its folder; put the file itself here"
+    )
+
+
 def test_paths_are_shown_from_here(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_model(here, {**FILES, "model.yaml": "a"})
     assert lint_model(folder)[0].place.path == "reader/model.yaml"

@@ -9,9 +9,11 @@ from pathlib import Path
 
 from qnn.errors.base import Place
 from qnn.errors.model import InvalidModel, Kind, Problem, UnknownModel
+from qnn.model.beside import leaves
 from qnn.model.construct import construct
 from qnn.model.document import MAX_BYTES, Document, read
 from qnn.model.nearest import suggest
+from qnn.model.rules.paths import StaysInside
 from qnn.model.rules.registry import check
 from qnn.model.rules.subject import Subject
 from qnn.model.rules.syntax import NoModelFile
@@ -72,6 +74,9 @@ class _Checked:
 def _check(folder: Path) -> _Checked:
     file = folder / MODEL_FILE
     shown = _shown(file)
+    if leaves(folder, MODEL_FILE):
+        message = "model.yaml is a symbolic link that leads out of its folder"
+        return _Checked(None, (StaysInside.problem(Place(shown), message, "put the file itself here"),))
     try:
         raw = _bytes(file)
     except OSError as error:
