@@ -1,0 +1,21 @@
+"""Runs a model's own data.py and metric.py: code from a pull request, in a process apart, in the model's environment.
+
+The process is no sandbox against malice: it runs as the same user. It keeps honest code from depending on the machine
+it was written on, keeps secrets out of its reach, and turns every way it can fail into one clear error.
+"""
+
+from qnn.model_code.environment import environment_python
+from qnn.model_code.requests import DataRequest, MetricPair, MetricRequest, MetricSample, ModelCode, Scalar
+from qnn.model_code.run import run_data, run_metric
+
+__all__ = [
+    "DataRequest",
+    "MetricPair",
+    "MetricRequest",
+    "MetricSample",
+    "ModelCode",
+    "Scalar",
+    "environment_python",
+    "run_data",
+    "run_metric",
+]
