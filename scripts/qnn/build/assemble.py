@@ -1,9 +1,9 @@
-"""Puts bundles together: first the package that is verified, then the manifest and the archive around it."""
+"""Puts a bundle together: the verified package, the manifest and the README around it, the archive of it all."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,8 +11,10 @@ from qnn import __version__
 from qnn.build.compiled import Compiled, load_compiled
 from qnn.build.install import ARCHIVE_SUFFIX
 from qnn.build.judge import verdict_of
-from qnn.build.keys import GOLDEN_SAMPLES, Keys, bundle_name
+from qnn.build.keys import Keys, bundle_name
 from qnn.build.measured import Measured
+from qnn.build.metrics import summarise
+from qnn.build.package import GOLDEN_SAMPLES
 from qnn.bundle.archive import write_archive
 from qnn.bundle.manifest import (
     SCHEMA_VERSION,
@@ -20,7 +22,6 @@ from qnn.bundle.manifest import (
     ManifestChip,
     ManifestFile,
     ManifestGraph,
-    ManifestMetric,
     ManifestModel,
     ManifestOutput,
     ManifestSource,
@@ -33,29 +34,11 @@ from qnn.files import link_or_copy
 from qnn.model.spec import Gates, Graph
 from qnn.plan.targets import Target
 from qnn.prepare.prepared import PreparedGraph, load_prepared
-from qnn.store import Entry, file_digest
+from qnn.store import Entry, KnownDigests
 from qnn.verify.comparison import Kind, OutputComparison
-from qnn.verify.gates import describe_metric_gate
-from qnn.verify.golden import write_golden
 
 LICENCE = "LICENSE.txt"
 README = "README.txt"
-
-
-def assemble_package(
-    facts: PreparedGraph, compiled: Entry, samples: Sequence[Path], references: Sequence[Path], folder: Path
-) -> None:
-    """Add one graph to a package: its binary, its wrapper, the read-back facts, golden inputs and outputs."""
-    for name in (f"{facts.graph}.bin", f"{facts.graph}_ctx.onnx"):
-        link_or_copy(compiled.folder / name, folder / name)
-    write_golden(
-        folder,
-        facts.graph,
-        inputs=facts.inputs,
-        outputs=facts.outputs,
-        samples=samples[:GOLDEN_SAMPLES],
-        references=references[:GOLDEN_SAMPLES],
-    )
 
 
 def assemble_bundle(
@@ -67,6 +50,7 @@ def assemble_bundle(
     prepared: Mapping[str, Entry],
     measured: Mapping[str, Measured],
     licence: Path | None,
+    known: KnownDigests,
     folder: Path,
 ) -> None:
     """Write ``<name>/`` with everything a user gets and ``<name>.tar.gz`` of it into `folder`.
@@ -90,7 +74,7 @@ def assemble_bundle(
     build_ids = {load_compiled(entry.folder).build_id for entry in compiled.values()}
     manifest = _manifest(target, keys, name, graphs, build_ids.pop(), verified=bool(measured))
     (root / README).write_text(readme(manifest), encoding="utf-8")
-    manifest = replace(manifest, files=_files(root))
+    manifest = replace(manifest, files=_files(root, known))
     (root / MANIFEST).write_text(to_json(manifest), encoding="utf-8")
     write_archive(root, name, folder / f"{name}{ARCHIVE_SUFFIX}")
 
@@ -150,7 +134,6 @@ def _graph(
     target: Target, graph: Graph, compiled: Compiled, prepared: PreparedGraph, measured: Measured | None
 ) -> ManifestGraph:
     checks = target.variant.model.checks
-    metric_gates = checks.metric_gates.get(graph.name, {})
     return ManifestGraph(
         name=graph.name,
         binary=f"{graph.name}.bin",
@@ -172,16 +155,8 @@ def _graph(
             _output(output, verdict_of(checks, graph.name, output, target.variant.precision).gates)
             for output in measured.outputs
         ),
-        metrics=()
-        if measured is None
-        else tuple(
-            ManifestMetric(
-                value.name, value.sample, value.float_value, value.htp_value,
-                describe_metric_gate(metric_gates[value.name]) if value.name in metric_gates else "none",
-            )
-            for value in measured.metrics
-        ),
-    )  # fmt: skip
+        metrics=() if measured is None else summarise(measured.metrics, checks.metric_gates.get(graph.name, {})),
+    )
 
 
 def _output(output: OutputComparison, gates: Gates) -> ManifestOutput:
@@ -199,9 +174,9 @@ def _output(output: OutputComparison, gates: Gates) -> ManifestOutput:
     )
 
 
-def _files(root: Path) -> tuple[ManifestFile, ...]:
+def _files(root: Path, known: KnownDigests) -> tuple[ManifestFile, ...]:
     return tuple(
-        ManifestFile(path.relative_to(root).as_posix(), file_digest(path), path.stat().st_size)
+        ManifestFile(path.relative_to(root).as_posix(), known.of(path), path.stat().st_size)
         for path in sorted(root.rglob("*"))
         if path.is_file()
     )

@@ -18,6 +18,7 @@ from qnn.build.events import Listener, Stage
 from qnn.build.judge import judge_graph
 from qnn.build.keys import Keys
 from qnn.build.measured import Measured, load_measured, save_measured
+from qnn.build.package import PackageGraph
 from qnn.child import HostPool, Limits
 from qnn.errors.base import ForgeError
 from qnn.model.spec import Graph
@@ -25,6 +26,8 @@ from qnn.plan.targets import Target, Variant
 from qnn.prepare.prepared import load_prepared
 from qnn.store import Entry, StageKey, Store
 from qnn.toolchains.protocol import CompileRequest, RunRequest, Toolchain
+
+_PACKAGE_JOB = "qnn.build.package:package_graph"
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class Builder:
         key = self.keys.bundle(target, verified)
 
         def produce(folder: Path) -> None:
-            from qnn.build.assemble import assemble_bundle  # noqa: PLC0415 - imports numpy, which a no-op needs not
+            from qnn.build.assemble import assemble_bundle  # noqa: PLC0415 - a no-op needs none of it
 
             variant = target.variant
             graphs = variant.model.graphs
@@ -79,6 +82,7 @@ class Builder:
                 compiled={graph.name: self.compiled(target, graph) for graph in graphs},
                 prepared={graph.name: self.prepared(variant, graph) for graph in graphs},
                 measured=measured,
+                known=self._store.known,
                 licence=None if licence is None else only_file(self.source(variant, licence)),
                 folder=folder,
             )
@@ -90,7 +94,8 @@ class Builder:
         source = variant.model.sources[name]
 
         def produce(folder: Path) -> None:
-            inputs.fetch_source(variant.model, source, folder, self._folders.downloads)
+            fetched = inputs.fetch_source(variant.model, source, folder, self._folders.downloads)
+            self._store.known.learn(fetched.path, fetched.sha256)
 
         return self._make(self.keys.source(source), Stage("fetch", f"{variant.model.name} {name}"), produce)
 
@@ -116,9 +121,7 @@ class Builder:
                 inputs.shipped_samples(variant.model, folder)
                 return
             facts = load_prepared(self.prepared(variant, graph).folder)
-            inputs.run_data(
-                variant.model, facts, self._all_sources(variant), folder, self._folders.environments, log=self._log(key)
-            )
+            inputs.run_data(variant.model, facts, self._code_room(variant, key), folder)
 
         return self._make(key, Stage("samples", f"{variant.name} {graph.name}"), produce)
 
@@ -160,14 +163,16 @@ class Builder:
         key = self.keys.package(target)
 
         def produce(folder: Path) -> None:
-            from qnn.build.assemble import assemble_package  # noqa: PLC0415
-
             for graph in target.variant.model.graphs:
-                compiled = self.compiled(target, graph)
-                samples = numbered(self.samples(target.variant, graph))
-                reference = numbered(self.reference(target.variant, graph))
-                facts = load_prepared(self.prepared(target.variant, graph).folder)
-                assemble_package(facts, compiled, samples, reference, folder)
+                request = PackageGraph(
+                    facts=load_prepared(self.prepared(target.variant, graph).folder),
+                    compiled=self.compiled(target, graph).folder,
+                    samples=numbered(self.samples(target.variant, graph)),
+                    references=numbered(self.reference(target.variant, graph)),
+                    folder=folder,
+                )
+                with self._pool.host() as host:
+                    host.call(_PACKAGE_JOB, request, log=self._log(key), limits=limits_of(target.variant))
 
         return self._make(key, Stage("package", target.name), produce)
 
@@ -199,22 +204,19 @@ class Builder:
         metric_key = self.keys.metrics(target, graph)
 
         def evaluate(folder: Path) -> None:
-            inputs.evaluate_metric(
-                target.variant.model,
-                graph,
-                inputs.MetricFiles(samples, reference, numbered(entry)),
-                self._all_sources(target.variant),
-                folder,
-                self._folders.environments,
-                log=self._log(metric_key),
-            )
+            from qnn.model_code import MetricSample  # noqa: PLC0415
+
+            files = [MetricSample(*paths) for paths in zip(samples, reference, numbered(entry), strict=True)]
+            room = self._code_room(target.variant, metric_key)
+            inputs.run_metric(target.variant.model, graph.name, files, room, folder)
 
         metric = self._make(metric_key, Stage("metric", f"{target.name} {graph.name}"), evaluate)
         return Measured(outputs, inputs.load_metric(metric.folder))
 
-    def _all_sources(self, variant: Variant) -> dict[str, Path]:
-        """Every source of a model, which is what its own code may read."""
-        return {name: only_file(self.source(variant, name)) for name in variant.model.sources}
+    def _code_room(self, variant: Variant, key: StageKey) -> inputs.CodeRoom:
+        """Every source of a model is there for its own code to read."""
+        sources = {name: only_file(self.source(variant, name)) for name in variant.model.sources}
+        return inputs.CodeRoom(sources, self._folders.environments, self._log(key), limits_of(variant))
 
     def _make(self, key: StageKey, stage: Stage, produce: Callable[[Path], None]) -> Entry:
         """The stage's entry; what failed once in this run fails at once for everything else that needs it."""

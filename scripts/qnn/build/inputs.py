@@ -5,34 +5,45 @@ Thin calls that put a stage's parameters together; the work is done in the packa
 
 from __future__ import annotations
 
+import json
 import shutil
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from qnn.build.measured import MetricValue
 from qnn.child import Host, Limits
 from qnn.errors.base import ForgeError, Place
+from qnn.errors.model_code import TooFewSamples
 from qnn.model.load import MODEL_FILE
 from qnn.model.spec import Graph, Model, Source
 from qnn.plan.targets import Variant
+from qnn.prepare.prepared import PreparedGraph
 from qnn.prepare.request import PrepareRequest
 from qnn.sources.fetch import fetch
+from qnn.sources.protocol import FetchedFile
+
+if TYPE_CHECKING:
+    from qnn.model_code import MetricSample, ModelCode
 
 _METRIC_FILE = "metric.json"
 
 
 @dataclass(frozen=True)
-class MetricFiles:
-    """The .npz files a metric is computed from, in the order of samples."""
+class CodeRoom:
+    """Where a model's own code runs: its fetched sources, the folder of environments, the log, the limits."""
 
-    samples: tuple[Path, ...]
-    references: tuple[Path, ...]
-    outputs: tuple[Path, ...]
+    sources: Mapping[str, Path]
+    environments: Path
+    log: Path
+    limits: Limits
 
 
-def fetch_source(model: Model, source: Source, folder: Path, downloads: Path) -> None:
+def fetch_source(model: Model, source: Source, folder: Path, downloads: Path) -> FetchedFile:
     """Fetch one source into `folder`; an error names the model.yaml it comes from."""
     try:
-        fetch(source, folder, downloads, model_folder=model.folder)
+        return fetch(source, folder, downloads, model_folder=model.folder)
     except ForgeError as error:
         raise error.at(Place(str(model.folder / MODEL_FILE))) from None
 
@@ -78,3 +89,50 @@ def shipped_samples(model: Model, folder: Path) -> None:
         )
     for number, path in enumerate(shipped[: model.checks.samples]):
         shutil.copyfile(path, folder / f"{number:03d}.npz")
+
+
+def run_data(model: Model, facts: PreparedGraph, room: CodeRoom, folder: Path) -> None:
+    """Run the model's data function for one graph; ``000.npz`` … in `folder`."""
+    from qnn.model_code import DataRequest  # noqa: PLC0415
+    from qnn.model_code import run_data as run
+
+    assert model.checks.data is not None
+    run(
+        DataRequest(
+            code=_model_code(model, model.checks.data, room),
+            graph=facts.graph,
+            inputs=facts.inputs,
+            sources=room.sources,
+            count=model.checks.samples,
+            output=folder,
+        )
+    )
+
+
+def run_metric(model: Model, graph: str, samples: Sequence[MetricSample], room: CodeRoom, folder: Path) -> None:
+    """Run the model's metric on the float and the HTP results of every sample; metric.json in `folder`."""
+    from qnn.model_code import MetricRequest  # noqa: PLC0415
+    from qnn.model_code import run_metric as run
+
+    assert model.checks.metric is not None
+    code = _model_code(model, model.checks.metric, room)
+    pairs = run(MetricRequest(code=code, graph=graph, samples=tuple(samples), sources=room.sources))
+    values = [
+        asdict(MetricValue(name, number, value, pair.htp_values[name]))
+        for number, pair in enumerate(pairs)
+        for name, value in pair.float_values.items()
+        if name in pair.htp_values
+    ]
+    (folder / _METRIC_FILE).write_text(json.dumps(values, indent=1, sort_keys=True), encoding="utf-8")
+
+
+def load_metric(folder: Path) -> tuple[MetricValue, ...]:
+    """Read metric.json."""
+    return tuple(MetricValue(**value) for value in json.loads((folder / _METRIC_FILE).read_text(encoding="utf-8")))
+
+
+def _model_code(model: Model, entry: str, room: CodeRoom) -> ModelCode:
+    from qnn.model_code import ModelCode, environment_python  # noqa: PLC0415
+
+    python = environment_python(model.requires, room.environments, log=room.log)
+    return ModelCode(folder=model.folder, entry=entry, python=python, log=room.log, limits=room.limits)

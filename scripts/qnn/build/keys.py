@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from qnn import __version__
+from qnn.build.package import GOLDEN_SAMPLES
 from qnn.chips.table import needs_fp16
 from qnn.model.spec import Gates, Graph, MetricGate, Source
 from qnn.plan.targets import Target, Variant
@@ -22,12 +23,10 @@ from qnn.store.code import code_digest
 from qnn.store.digest import Value
 from qnn.toolchains.protocol import Toolchain
 
-# How many samples travel with a bundle as golden inputs and outputs.
-GOLDEN_SAMPLES = 1
-
 _PREPARE_PACKAGES = ("onnx", "onnxsim", "onnxruntime", "numpy")
-_MODEL_CODE = ("qnn.build.inputs",)
+_MODEL_CODE = ("qnn.model_code.*", "qnn.build.inputs")
 _BUNDLE = ("qnn.bundle.*", "qnn.build.assemble")
+_PACKAGE = ("qnn.build.package", "qnn.verify.golden")
 
 
 @dataclass
@@ -105,7 +104,7 @@ class Keys:
             **{f"{graph.name} samples": self.samples(target.variant, graph).digest for graph in graphs},
             **{f"{graph.name} reference": self.reference(target.variant, graph).digest for graph in graphs},
         }
-        return StageKey("package", self._code(*_BUNDLE, "qnn.verify.golden"), {"golden": GOLDEN_SAMPLES}, inputs)
+        return StageKey("package", self._code(*_PACKAGE), {"golden": GOLDEN_SAMPLES}, inputs)
 
     def measured(self, target: Target, graph: Graph) -> StageKey:
         """What the packaged binary of one graph computes on the emulator, compared with the reference."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from qnn.errors.base import ForgeError
 from qnn.plan.targets import Target
@@ -60,12 +61,18 @@ def graph_results(bundle: Path) -> tuple[GraphResult, ...]:
             size=sizes[graph["binary"]],
             cosine=min((o["cosine"] for o in graph["numerics"] if o["cosine"] is not None), default=None),
             max_abs=max((o["max_abs"] for o in graph["numerics"] if o["max_abs"] is not None), default=None),
-            metric=", ".join(f"{metric['name']} {_short(metric['htp_value'])}" for metric in graph["metrics"]),
+            metric=", ".join(_metric(metric) for metric in graph["metrics"]),
         )
         for graph in document["graphs"]
     )
 
 
-def _short(value: float | str | bool) -> str:
-    text = f"{value:.4g}" if isinstance(value, float) else str(value)
-    return text if len(text) <= 40 else f"{text[:39]}…"
+def _metric(metric: dict[str, Any]) -> str:
+    """speech equal 16/16, probability_error 0.003"""
+    if isinstance(metric["htp_value"], str | bool):
+        return f"{metric['name']} equal {metric['equal']}/{metric['samples']}"
+    return f"{metric['name']} {_short(metric['htp_value'])}"
+
+
+def _short(value: float) -> str:
+    return f"{value:.4g}"

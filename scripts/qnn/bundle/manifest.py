@@ -104,10 +104,14 @@ class ManifestOutput:
 
 @dataclass(frozen=True)
 class ManifestMetric:
-    """One value of the model's task metric on one sample: of the float results and of the HTP results."""
+    """One value of the model's task metric: of the float results and of the HTP results, on the worst sample.
+
+    `samples` is how many it was computed for, `equal` on how many both values are the same; `gate` is in words.
+    """
 
     name: str
-    sample: int
+    samples: int
+    equal: int
     float_value: float | str | bool
     htp_value: float | str | bool
     gate: str

@@ -56,8 +56,15 @@ def _graph(graph: ManifestGraph) -> list[str]:
         shown = ", ".join(number for number in numbers if number)
         lines.append(f"  checked on the HTP emulator against the float model: {output.name}: {shown}")
     for metric in graph.metrics:
-        lines.append(f"  {metric.name}: float {metric.float_value}, HTP {metric.htp_value} (gate: {metric.gate})")
+        lines.append(
+            f"  {metric.name}, worst of {metric.samples} samples: float {_value(metric.float_value)}, "
+            f"HTP {_value(metric.htp_value)} (gate: {metric.gate})"
+        )
     return lines
+
+
+def _value(value: float | str | bool) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _tensor(tensor: ManifestTensor) -> str:

@@ -41,6 +41,32 @@ def digest_of(value: Value) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """sha256 (hex) of a file's bytes."""
+    """sha256 (hex) of a file's bytes, read now."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+class KnownDigests:
+    """Digests of files this process has read before, by inode: a second name of a file is not read again.
+
+    For files that nobody changes in place. A file that was changed all the same has another size or time of change.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int, int, int], str] = {}
+
+    def of(self, path: Path) -> str:
+        """sha256 (hex) of a file's bytes, read when they have not been read before."""
+        seen = self._identity(path)
+        if seen not in self._known:
+            self._known[seen] = file_digest(path)
+        return self._known[seen]
+
+    def learn(self, path: Path, sha256: str) -> None:
+        """Remember a digest that was computed while the file was written."""
+        self._known[self._identity(path)] = sha256
+
+    @staticmethod
+    def _identity(path: Path) -> tuple[int, int, int, int]:
+        stat = path.stat()
+        return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns

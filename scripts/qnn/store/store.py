@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from qnn.errors.system import StoreInUse, from_os_error
-from qnn.store.digest import StageKey, file_digest
+from qnn.store.digest import KnownDigests, StageKey, file_digest
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,7 @@ class Store:
 
     def __init__(self, root: Path) -> None:
         self.root = root.absolute()  # children work in other folders
+        self.known = KnownDigests()
         self._trusted: dict[str, Entry] = {}
         self._guard = threading.Lock()
         self._thread_locks: dict[str, threading.Lock] = {}
@@ -167,7 +168,7 @@ class Store:
             files = work / "files"
             files.mkdir(parents=True)
             produce(files)
-            record = tuple(_record(files))
+            record = tuple(self._record(files))
             document = {
                 "stage": key.stage,
                 "digest": digest,
@@ -189,6 +190,10 @@ class Store:
         entry = Entry(key.stage, digest, self._object(digest) / "files", record)
         self._trust(entry)
         return entry
+
+    def _record(self, folder: Path) -> Iterator[StoredFile]:
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            yield StoredFile(path.relative_to(folder).as_posix(), self.known.of(path), path.stat().st_size)
 
     def _object(self, digest: str) -> Path:
         return self.root / "objects" / digest[:2] / digest
@@ -256,11 +261,6 @@ def damage(entry: Entry) -> list[str]:
         except OSError:
             found.append(f"{file.name}: missing or unreadable")
     return found
-
-
-def _record(folder: Path) -> Iterator[StoredFile]:
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        yield StoredFile(path.relative_to(folder).as_posix(), file_digest(path), path.stat().st_size)
 
 
 def _try_lock(descriptor: int, kind: int) -> bool:
