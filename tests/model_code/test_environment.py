@@ -16,7 +16,7 @@ import pytest
 
 from qnn.errors.model_code import EnvironmentFailed
 from qnn.errors.system import InputOutputFault
-from qnn.model_code import environment_python
+from qnn.model_code import environment, environment_python
 from qnn.model_code.environment import environment_name
 from tests.model_code.conftest import Bench
 
@@ -94,7 +94,12 @@ def test_model_code_runs_in_it(made: tuple[Path, Path], tmp_path: Path) -> None:
     assert len(files) == 2
 
 
-def test_a_failure_shows_pips_last_lines_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("own_pip", [True, False])
+def test_a_failure_shows_pips_last_lines_and_leaves_nothing(
+    own_pip: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not own_pip:
+        monkeypatch.setattr(environment, "find_spec", lambda _: None)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     envs = tmp_path / "envs"
     half_built = envs / environment_name([f"numpy=={version('numpy')}", PIN])

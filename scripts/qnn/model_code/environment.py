@@ -10,9 +10,8 @@ import shutil
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
-
-from filelock import FileLock
 
 from qnn.errors.model_code import EnvironmentFailed
 from qnn.errors.system import from_os_error
@@ -34,6 +33,8 @@ def environment_python(requires: Sequence[str], envs: Path, *, log: Path) -> Pat
     """
     if not requires:
         return Path(sys.executable)
+    from filelock import FileLock  # noqa: PLC0415 - 40 ms that a build with nothing to do need not pay
+
     packages = _packages(requires)
     folder = envs.absolute() / environment_name(packages)
     python = folder / "bin" / "python"
@@ -66,12 +67,7 @@ def _packages(requires: Sequence[str]) -> list[str]:
 
 
 def _make(folder: Path, python: Path, packages: Sequence[str], log: Path) -> None:
-    pip = [str(python), "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--prefer-binary"]
-    steps = (
-        ("python -m venv", [sys.executable, "-m", "venv", str(folder)]),
-        ("pip install", [*pip, "--progress-bar", "off", *packages]),
-    )
-    for what, command in steps:
+    for what, command in _steps(folder, python, packages, own_pip=find_spec("pip") is not None):
         start = log_size(log)
         status = run_logged(
             command, environment=without_secrets(os.environ), cwd=folder.parent, log=log, seconds=_SECONDS
@@ -88,3 +84,13 @@ def _make(folder: Path, python: Path, packages: Sequence[str], log: Path) -> Non
     partial = folder / f"{_COMPLETE}.part"
     partial.write_text(json.dumps({"packages": list(packages)}), encoding="utf-8")
     os.replace(partial, folder / _COMPLETE)
+
+
+def _steps(folder: Path, python: Path, packages: Sequence[str], *, own_pip: bool) -> list[tuple[str, list[str]]]:
+    """What to run, with a name for each. Where we have a pip, it serves the environment: making another one there
+    would take longer than most installations.
+    """
+    venv = [sys.executable, "-m", "venv", *(["--without-pip"] if own_pip else []), str(folder)]
+    pip = [sys.executable, "-m", "pip", "--python", str(python)] if own_pip else [str(python), "-m", "pip"]
+    options = ["--no-input", "--disable-pip-version-check", "--prefer-binary", "--progress-bar", "off"]
+    return [("python -m venv", venv), ("pip install", [*pip, "install", *options, *packages])]

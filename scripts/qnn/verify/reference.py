@@ -11,24 +11,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import onnxruntime as ort
-from numpy.typing import NDArray
-from onnxruntime.capi import onnxruntime_pybind11_state as _state
+from typing import TYPE_CHECKING, Any
 
 from qnn.errors.numerics import ReferenceFailed, ReferenceNotFinite, SampleDoesNotFit
-from qnn.npz import read_npz, write_npz
 from qnn.tensors import TensorSpec
 
-# ONNX Runtime's exceptions have no common base class; these are the ones a session or a run can raise.
-_ORT_ERRORS: tuple[type[Exception], ...] = tuple(
-    getattr(_state, name)
-    for name in (
-        "Fail", "InvalidArgument", "NoSuchFile", "NoModel", "EngineError", "RuntimeException", "InvalidProtobuf",
-        "ModelLoaded", "NotImplemented", "InvalidGraph", "EPFail",
-    )
+# The parent imports this module to make a request; NumPy and ONNX Runtime are imported by the job alone.
+if TYPE_CHECKING:
+    import onnxruntime as ort
+    from numpy.typing import NDArray
+
+_ORT_ERRORS = (
+    "Fail", "InvalidArgument", "NoSuchFile", "NoModel", "EngineError", "RuntimeException", "InvalidProtobuf",
+    "ModelLoaded", "NotImplemented", "InvalidGraph", "EPFail",
 )  # fmt: skip
 
 _DTYPES = {
@@ -66,7 +61,10 @@ def reference(request: ReferenceRequest) -> ReferenceResult:
     take int32 where the original takes int64). Raises ReferenceFailed (QF631) when the model does not load or run,
     SampleDoesNotFit (QF632) for names, dtypes and shapes, ReferenceNotFinite (QF630) for infinity or NaN in a result.
     """
+    from qnn.npz import write_npz  # noqa: PLC0415
+
     session = _session(request.model)
+    errors = _ort_errors()
     names = [output.name for output in session.get_outputs()]
     files: list[Path] = []
     specs: tuple[TensorSpec, ...] = ()
@@ -74,7 +72,7 @@ def reference(request: ReferenceRequest) -> ReferenceResult:
         feed = _feed(session, _read(sample), sample.name)
         try:
             results = dict(zip(names, session.run(names, feed), strict=True))
-        except _ORT_ERRORS as error:
+        except errors as error:
             raise _failed(f"{request.model.name} fails on sample {sample.name}", error) from None
         _require_finite(results, sample.name)
         target = request.output / f"{number:03d}.npz"
@@ -85,6 +83,8 @@ def reference(request: ReferenceRequest) -> ReferenceResult:
 
 
 def _session(model: Path) -> ort.InferenceSession:
+    import onnxruntime as ort  # noqa: PLC0415
+
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1
@@ -92,11 +92,20 @@ def _session(model: Path) -> ort.InferenceSession:
     options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
     try:
         return ort.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
-    except _ORT_ERRORS as error:
+    except _ort_errors() as error:
         raise _failed(f"{model.name} does not load", error) from None
 
 
+def _ort_errors() -> tuple[type[Exception], ...]:
+    """What a session or a run can raise; these exceptions have no base class of their own."""
+    from onnxruntime.capi import onnxruntime_pybind11_state as state  # noqa: PLC0415
+
+    return tuple(getattr(state, name) for name in _ORT_ERRORS)
+
+
 def _read(sample: Path) -> dict[str, NDArray[Any]]:
+    from qnn.npz import read_npz  # noqa: PLC0415
+
     try:
         return read_npz(sample)
     except ValueError as error:
@@ -119,6 +128,8 @@ def _feed(session: ort.InferenceSession, arrays: Mapping[str, NDArray[Any]], sam
 
 def _fit(value: Any, array: NDArray[Any], sample: str) -> NDArray[Any]:
     """The array in the dtype the file declares; refuses a change of value and a wrong shape."""
+    import numpy as np  # noqa: PLC0415
+
     declared = _DTYPES.get(value.type)
     dims: list[object] = list(value.shape)
     fixed = len(dims) == array.ndim and all(
@@ -140,6 +151,8 @@ def _fit(value: Any, array: NDArray[Any], sample: str) -> NDArray[Any]:
 
 
 def _require_finite(results: Mapping[str, Any], sample: str) -> None:
+    import numpy as np  # noqa: PLC0415
+
     for name, array in results.items():
         if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiub":
             kind = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
