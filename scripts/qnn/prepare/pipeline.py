@@ -62,7 +62,7 @@ def transform(model: ModelProto, request: PrepareRequest) -> tuple[ModelProto, l
     changes += canonical.settle_names(model)
     model = shapes.infer(model)
     changes += complete_shapes(model)
-    changes += strip(model, request.graph)
+    strip(model, request.graph)
     canonical.sort_graph(model)
     check.refuse_types(model)
     check.refuse_open_shapes(model)

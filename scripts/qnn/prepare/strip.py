@@ -6,16 +6,13 @@ from typing import Any
 
 from onnx import ModelProto
 
-from qnn.prepare.prepared import Change
 
-
-def strip(model: ModelProto, graph_name: str) -> list[Change]:
+def strip(model: ModelProto, graph_name: str) -> None:
     """Remove metadata, documentation, producer, training info and unused opset imports, in place; name the graph.
 
     Tools write long notes into metadata (onnxsim alone about 20 entries), and the compiler's binary depends on some
     of it, so two files that compute the same must not differ there. Functions are kept.
     """
-    removed = sorted({str(entry.key) for entry in model.metadata_props if not str(entry.key).startswith("onnxsim.")})
     for field in ("producer_name", "producer_version", "domain", "model_version", "doc_string", "training_info"):
         model.ClearField(field)
     _strip_message(model)
@@ -25,7 +22,6 @@ def strip(model: ModelProto, graph_name: str) -> list[Change]:
     _strip_graph(model.graph)
     model.graph.name = graph_name
     _keep_used_opsets(model)
-    return [Change("stripped", "metadata", ", ".join(removed))] if removed else []
 
 
 def _strip_graph(graph: Any) -> None:
