@@ -27,7 +27,7 @@ $(VENV)/installed-dev: $(VENV)/installed
 
 docs: $(VENV)/installed-dev  ## Write the generated pages again
 	$(BIN)/python -m qnn.chips.page > docs/chips.md
-	$(BIN)/python -m qnn.model.reference > docs/model-yaml.md
+	$(BIN)/python -m qnn.model.reference docs/model-yaml.md
 	$(BIN)/python -m qnn.catalogue docs/lint
 
 bench: $(VENV)/installed-dev  ## Run the benchmarks and write docs/performance.md

@@ -78,6 +78,7 @@ class Workshop:
             env={**environment(self.store), **(env or {})},
             capture_output=True,
             text=True,
+            check=False,
             timeout=300,
         )
         return Run(done.returncode, done.stdout, done.stderr)

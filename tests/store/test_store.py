@@ -41,6 +41,13 @@ def writes(text: str, calls: list[str] | None = None) -> Callable[[Path], None]:
     return produce
 
 
+def zeros(size: int) -> Callable[[Path], None]:
+    def produce(folder: Path) -> None:
+        (folder / "out").write_bytes(bytes(size))
+
+    return produce
+
+
 def test_made_once_then_reused(store: Store) -> None:
     calls: list[str] = []
     first = store.make(KEY, writes("one", calls))
@@ -123,7 +130,7 @@ def test_disk_full_is_one_error_and_leaves_nothing(store: Store) -> None:
 def test_really_full_disk(small_disk: Path) -> None:
     with Store(small_disk / "store") as store:
         with pytest.raises(DiskFull):
-            store.make(KEY, lambda folder: (folder / "big").write_bytes(bytes(1 << 20)) and None)
+            store.make(KEY, zeros(1 << 20))
         assert list((store.root / "tmp").iterdir()) == []
         assert store.make(KEY, writes("fits")).reused is False
 
@@ -194,7 +201,7 @@ def test_killed_maker_is_swept_away(tmp_path: Path) -> None:
 def test_prune_keeps_the_most_recently_used_and_refuses_while_in_use(store: Store) -> None:
     keys = [StageKey("compile", str(number)) for number in range(4)]
     for age, key in enumerate(reversed(keys)):  # keys[0] is the oldest
-        entry = store.make(key, lambda folder: (folder / "out").write_bytes(bytes(1000)) and None).entry
+        entry = store.make(key, zeros(1000)).entry
         moment = 1_000_000 - 86_400 * (3 - age)
         os.utime(entry.folder.parent / "entry.json", (moment, moment))
     removed = prune(store, max_bytes=2000, max_age_days=None, now=1_000_000)

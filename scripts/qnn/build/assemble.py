@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from qnn import __version__
@@ -41,38 +41,41 @@ LICENCE = "LICENSE.txt"
 README = "README.txt"
 
 
-def assemble_bundle(
-    target: Target,
-    keys: Keys,
-    *,
-    package: Entry,
-    compiled: Mapping[str, Entry],
-    prepared: Mapping[str, Entry],
-    measured: Mapping[str, Measured],
-    licence: Path | None,
-    known: KnownDigests,
-    folder: Path,
-) -> None:
-    """Write ``<name>/`` with everything a user gets and ``<name>.tar.gz`` of it into `folder`.
+@dataclass(frozen=True)
+class Parts:
+    """What a bundle is put together from; mappings are by graph name.
 
-    `compiled`, `prepared` and `measured` are by graph name; `measured` is empty for a bundle that was not verified.
+    `measured` is empty for a bundle that was not verified; `licence` is the text of the weights' licence.
     """
+
+    package: Entry
+    compiled: Mapping[str, Entry]
+    prepared: Mapping[str, Entry]
+    measured: Mapping[str, Measured]
+    licence: Path | None
+
+
+def assemble_bundle(target: Target, keys: Keys, parts: Parts, known: KnownDigests, folder: Path) -> None:
+    """Write ``<name>/`` with everything a user gets and ``<name>.tar.gz`` of it into `folder`."""
     name = bundle_name(target, keys.toolchain)
     root = folder / name
-    for file in package.files:
+    for file in parts.package.files:
         (root / file.name).parent.mkdir(parents=True, exist_ok=True)
-        link_or_copy(package.folder / file.name, root / file.name)
-    if licence is not None:
-        shutil.copyfile(licence, root / LICENCE)
+        link_or_copy(parts.package.folder / file.name, root / file.name)
+    if parts.licence is not None:
+        shutil.copyfile(parts.licence, root / LICENCE)
     graphs = tuple(
         _graph(
-            target, graph, load_compiled(compiled[graph.name].folder), load_prepared(prepared[graph.name].folder),
-            measured.get(graph.name),
+            target,
+            graph,
+            load_compiled(parts.compiled[graph.name].folder),
+            load_prepared(parts.prepared[graph.name].folder),
+            parts.measured.get(graph.name),
         )
         for graph in target.variant.model.graphs
-    )  # fmt: skip
-    build_ids = {load_compiled(entry.folder).build_id for entry in compiled.values()}
-    manifest = _manifest(target, keys, name, graphs, build_ids.pop(), verified=bool(measured))
+    )
+    build_ids = {load_compiled(entry.folder).build_id for entry in parts.compiled.values()}
+    manifest = _manifest(target, keys, name, graphs, build_ids.pop(), verified=bool(parts.measured))
     (root / README).write_text(readme(manifest), encoding="utf-8")
     manifest = replace(manifest, files=_files(root, known))
     (root / MANIFEST).write_text(to_json(manifest), encoding="utf-8")

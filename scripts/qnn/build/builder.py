@@ -22,6 +22,7 @@ from qnn.build.package import PackageGraph
 from qnn.child import HostPool, Limits
 from qnn.errors.base import ForgeError
 from qnn.model.spec import Graph
+from qnn.model_code import MetricSample
 from qnn.plan.targets import Target, Variant
 from qnn.prepare.prepared import load_prepared
 from qnn.store import Entry, StageKey, Store
@@ -66,7 +67,7 @@ class Builder:
         key = self.keys.bundle(target, verified)
 
         def produce(folder: Path) -> None:
-            from qnn.build.assemble import assemble_bundle  # noqa: PLC0415 - a no-op needs none of it
+            from qnn.build.assemble import Parts, assemble_bundle  # noqa: PLC0415 - a no-op needs none of it
 
             variant = target.variant
             graphs = variant.model.graphs
@@ -75,17 +76,14 @@ class Builder:
             for name, found in measured.items():
                 judge_graph(target, name, found)
             licence = variant.model.licence.text
-            assemble_bundle(
-                target,
-                self.keys,
+            parts = Parts(
                 package=package,
                 compiled={graph.name: self.compiled(target, graph) for graph in graphs},
                 prepared={graph.name: self.prepared(variant, graph) for graph in graphs},
                 measured=measured,
-                known=self._store.known,
                 licence=None if licence is None else only_file(self.source(variant, licence)),
-                folder=folder,
             )
+            assemble_bundle(target, self.keys, parts, self._store.known, folder)
 
         return self._make(key, Stage("bundle", target.name), produce)
 
@@ -204,8 +202,6 @@ class Builder:
         metric_key = self.keys.metrics(target, graph)
 
         def evaluate(folder: Path) -> None:
-            from qnn.model_code import MetricSample  # noqa: PLC0415
-
             files = [MetricSample(*paths) for paths in zip(samples, reference, numbered(entry), strict=True)]
             room = self._code_room(target.variant, metric_key)
             inputs.run_metric(target.variant.model, graph.name, files, room, folder)

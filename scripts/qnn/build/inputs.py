@@ -10,22 +10,20 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from qnn import model_code
 from qnn.build.measured import MetricValue
 from qnn.child import Host, Limits
 from qnn.errors.base import ForgeError, Place
 from qnn.errors.model_code import TooFewSamples
 from qnn.model.load import MODEL_FILE
 from qnn.model.spec import Graph, Model, Source
+from qnn.model_code import DataRequest, MetricRequest, MetricSample, ModelCode, environment_python
 from qnn.plan.targets import Variant
 from qnn.prepare.prepared import PreparedGraph
 from qnn.prepare.request import PrepareRequest
 from qnn.sources.fetch import fetch
 from qnn.sources.protocol import FetchedFile
-
-if TYPE_CHECKING:
-    from qnn.model_code import MetricSample, ModelCode
 
 _METRIC_FILE = "metric.json"
 
@@ -93,11 +91,8 @@ def shipped_samples(model: Model, folder: Path) -> None:
 
 def run_data(model: Model, facts: PreparedGraph, room: CodeRoom, folder: Path) -> None:
     """Run the model's data function for one graph; ``000.npz`` … in `folder`."""
-    from qnn.model_code import DataRequest  # noqa: PLC0415
-    from qnn.model_code import run_data as run
-
     assert model.checks.data is not None
-    run(
+    model_code.run_data(
         DataRequest(
             code=_model_code(model, model.checks.data, room),
             graph=facts.graph,
@@ -111,12 +106,9 @@ def run_data(model: Model, facts: PreparedGraph, room: CodeRoom, folder: Path) -
 
 def run_metric(model: Model, graph: str, samples: Sequence[MetricSample], room: CodeRoom, folder: Path) -> None:
     """Run the model's metric on the float and the HTP results of every sample; metric.json in `folder`."""
-    from qnn.model_code import MetricRequest  # noqa: PLC0415
-    from qnn.model_code import run_metric as run
-
     assert model.checks.metric is not None
     code = _model_code(model, model.checks.metric, room)
-    pairs = run(MetricRequest(code=code, graph=graph, samples=tuple(samples), sources=room.sources))
+    pairs = model_code.run_metric(MetricRequest(code=code, graph=graph, samples=tuple(samples), sources=room.sources))
     values = [
         asdict(MetricValue(name, number, value, pair.htp_values[name]))
         for number, pair in enumerate(pairs)
@@ -132,7 +124,5 @@ def load_metric(folder: Path) -> tuple[MetricValue, ...]:
 
 
 def _model_code(model: Model, entry: str, room: CodeRoom) -> ModelCode:
-    from qnn.model_code import ModelCode, environment_python  # noqa: PLC0415
-
     python = environment_python(model.requires, room.environments, log=room.log)
     return ModelCode(folder=model.folder, entry=entry, python=python, log=room.log, limits=room.limits)

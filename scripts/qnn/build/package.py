@@ -1,4 +1,4 @@
-"""Puts a package together: the files that are verified and then handed out. A job for a child, because it needs numpy."""
+"""Puts a package together: the files that are verified and then handed out. A job for a child: it needs numpy."""
 
 from __future__ import annotations
 

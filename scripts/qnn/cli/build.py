@@ -51,10 +51,10 @@ def build(  # noqa: PLR0913, PLR0917 - one parameter an option
     from qnn.build.run import BuildRequest, run_build  # noqa: PLC0415
     from qnn.chips.table import load_table  # noqa: PLC0415
     from qnn.cli.build_view import print_dry_run, print_results, progress  # noqa: PLC0415
-    from qnn.model.load import find_models, load_model  # noqa: PLC0415
+    from qnn.model.load import find_models, load_models  # noqa: PLC0415
     from qnn.plan.targets import Wanted, plan_build  # noqa: PLC0415
 
-    loaded = [load_model(folder) for folder in find_models(models)]
+    loaded = load_models(find_models(models))
     wanted = Wanted(
         socs=tuple(part.strip() for expression in socs for part in expression.split(",") if part.strip()),
         buckets=buckets,
