@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import resource
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -62,6 +63,7 @@ def test_chunked_answers_without_a_length_arrive_whole(bench: Bench, server: Fak
         (fake.status(418), "QF321", 1),
         (fake.status(206), "QF321", 1),
         (fake.status(304), "QF321", 1),
+        (fake.status(200, Content_Encoding="gzip"), "QF321", 1),
         (fake.hangs_up, "QF306", 3),
         (fake.cut(CONTENT, 100, etag=None), "QF306", 1),
         (fake.cut(CONTENT, 100, etag='W/"v1"'), "QF306", 1),
@@ -115,6 +117,27 @@ def test_an_unpinned_download_is_bounded(bench: Bench, server: FakeServer, url_s
     assert refused(bench, url_source("/announced", None, None), policy).id == "QF307"
     assert refused(bench, url_source("/chunked", None, None), policy).id == "QF307"
     assert bench.fetch(url_source("/announced", None, None), replace(policy, unpinned_limit=10240)).size == 10240
+
+
+def test_a_download_without_end_is_stopped_at_the_bound(
+    bench: Bench, server: FakeServer, url_source: UrlSource
+) -> None:
+    def endless(handler: fake.Handler) -> None:
+        handler.head(200, Transfer_Encoding="chunked")
+        while True:
+            handler.body(b"10000\r\n" + bytes(0x10000) + b"\r\n")
+
+    server.routes["/m"] = endless
+    assert refused(bench, url_source("/m")).id == "QF307"
+    assert list(bench.downloads.rglob("partial")) == []
+
+
+def test_a_partial_file_that_nobody_can_continue_is_removed(
+    bench: Bench, server: FakeServer, url_source: UrlSource
+) -> None:
+    server.routes["/m"] = fake.cut(CONTENT, 5000, etag=None)
+    assert refused(bench, url_source("/m")).id == "QF306"
+    assert list(bench.downloads.rglob("partial*")) == []
 
 
 def test_a_broken_transfer_goes_on_where_it_stopped(bench: Bench, server: FakeServer, url_source: UrlSource) -> None:
@@ -301,6 +324,26 @@ def test_the_proxy_of_the_environment_is_used(bench: Bench, tls_server: FakeServ
         patch.setenv("HTTPS_PROXY", proxy)
         bench.fetch(source(SourceKind.URL, "https://files.example/m"), trusting)
     assert asked == ["files.example:443"]
+
+
+def test_a_proxy_that_wants_a_login_is_named(bench: Bench, server: FakeServer, trusting: Policy) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as proxy, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.getsockname()[1]}")
+        answers: list[bytes] = []
+
+        def answer() -> None:
+            client, _ = proxy.accept()
+            with client:
+                answers.append(client.recv(4096))
+                client.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        error = refused(bench, source(SourceKind.URL, "https://files.example/m"), trusting)
+        thread.join()
+    assert error.id == "QF303"
+    assert "HTTPS_PROXY" in error.remedy
+    assert answers[0].startswith(b"CONNECT files.example:443")
 
 
 def test_a_proxy_that_is_gone_is_unreachable(bench: Bench, trusting: Policy, monkeypatch: pytest.MonkeyPatch) -> None:

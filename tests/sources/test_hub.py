@@ -117,6 +117,7 @@ def test_a_transfer_that_breaks_for_ever_ends(
     bench: Bench, server: FakeServer, hub: Policy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda _: None)
+    monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 1000)  # bytes that count as progress
     fake_hub.add_file(server, "onnx/det.onnx", CONTENT)
 
     def broken(handler: fake.Handler) -> None:

@@ -12,7 +12,7 @@ import click
 
 from qnn.cli.console import err, out, print_error, print_json
 from qnn.cli.options import json_option, store_option
-from qnn.errors.base import ForgeError
+from qnn.errors.base import ExitCode, ForgeError
 from qnn.errors.sources import PinOutdated
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 )
 @store_option
 @json_option
-def pin(models: tuple[str, ...], check: bool, dry_run: bool, max_gb: float, store: Path, as_json: bool) -> None:
+def pin(models: tuple[str, ...], check: bool, dry_run: bool, max_gb: float, store: Path, as_json: bool) -> int:
     """Fetch the sources of MODELs and write their sha256 and size into model.yaml.
 
     Everything else in the file stays as it is. All models are pinned when none is named.
@@ -58,12 +58,13 @@ def pin(models: tuple[str, ...], check: bool, dry_run: bool, max_gb: float, stor
         for outcome in outcomes:
             _print(outcome)
     failures = [failure for outcome in outcomes for failure in outcome.failures]
-    for failure in failures[:-1]:
+    for failure in failures:
         print_error(failure)
     if failures:
-        raise failures[-1]
+        return int(failures[0].exit_code)
     if check and any(outcome.outdated for outcome in outcomes):
         raise _outdated(outcomes)
+    return int(ExitCode.OK)
 
 
 @dataclass(frozen=True)

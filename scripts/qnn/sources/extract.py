@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Literal, Self, TypeAlias, cast
 
 from qnn.errors.sources import ArchiveDamaged, ArchiveUnsafe, MemberMissing, MemberTooBig
+from qnn.sources.protocol import printable
 
 # A compressed tar has to be unpacked up to the wanted member, so what precedes it is bounded too.
 _MOST_UNPACKED = 16 << 30
@@ -215,7 +216,7 @@ def _missing(what: str, member: str, names: list[str]) -> MemberMissing:
     return MemberMissing(
         f"{what}: there is no {member!r} in the archive",
         remedy="give `file` one of the archive's names, exactly as it is there",
-        details=[ascii(line)[1:-1] if not line.isprintable() else line for line in details],
+        details=[printable(line) for line in details],
     )
 
 
@@ -228,6 +229,6 @@ def _unsafe(what: str, member: str, reason: str) -> ArchiveUnsafe:
 
 def _damaged(what: str, error: Exception) -> ArchiveDamaged:
     return ArchiveDamaged(
-        f"{what}: the archive is damaged: {error or type(error).__name__}",
+        f"{what}: the archive is damaged: {printable(str(error)) or type(error).__name__}",
         remedy="report it to its publisher; if the download is to blame, the next run fetches it again",
     )

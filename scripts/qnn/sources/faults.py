@@ -25,6 +25,7 @@ from qnn.errors.sources import (
     TlsFailed,
     TransferBroken,
 )
+from qnn.sources.protocol import printable
 
 RUN_AGAIN = "run the same command again; it goes on from the bytes it has if the server allows that"
 _PROBLEM_HEADERS = ("x-error-message", "x-error-code")
@@ -43,20 +44,32 @@ def network_fault(error: BaseException, what: str, url: str) -> SourceError | No
             f"{what}: no trusted TLS connection to {host}: {tls}",
             remedy="check the host name; a company proxy's certificate belongs into the system's store",
         )
+    if (connection := _connection_fault(causes, names, what, host)) is not None:
+        return connection
+    if names & {"TimeoutException", "TimeoutError"}:
+        return SourceTimedOut(f"{what}: {host} does not answer any more", remedy=RUN_AGAIN)
+    if names & {"RemoteProtocolError", "ReadError", "WriteError", "ConnectionError"}:
+        return TransferBroken(f"{what}: the connection to {host} broke: {_reason(causes)}", remedy=RUN_AGAIN)
+    return None
+
+
+def _connection_fault(causes: tuple[BaseException, ...], names: set[str], what: str, host: str) -> SourceError | None:
+    """The error when no connection came about, unless it is TLS or a timeout that is to blame."""
     if any(isinstance(cause, socket.gaierror) for cause in causes):
         return HostUnreachable(
             f"{what}: the host name {host} cannot be resolved",
             remedy="check the network and the address; behind a proxy set HTTPS_PROXY",
         )
-    if names & {"TimeoutException", "TimeoutError"}:
-        return SourceTimedOut(f"{what}: {host} does not answer any more", remedy=RUN_AGAIN)
+    if "ProxyError" in names and "407" in _reason(causes):
+        return SourceForbidden(
+            f"{what}: the proxy on the way to {host} wants a login",
+            remedy="put it into HTTPS_PROXY: http://user:password@proxy:port",
+        )
     if names & {"ConnectError", "ProxyError", "ConnectionRefusedError"}:
         return HostUnreachable(
             f"{what}: no connection to {host}: {_reason(causes)}",
             remedy="check the network and the address; behind a proxy set HTTPS_PROXY",
         )
-    if names & {"RemoteProtocolError", "ReadError", "WriteError", "ConnectionError"}:
-        return TransferBroken(f"{what}: the connection to {host} broke: {_reason(causes)}", remedy=RUN_AGAIN)
     return None
 
 
@@ -136,4 +149,4 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 def _reason(causes: tuple[BaseException, ...]) -> str:
     texts = [str(cause).strip() for cause in reversed(causes)]
-    return next((text.splitlines()[0][:200] for text in texts if text), type(causes[0]).__name__)
+    return next((printable(text.splitlines()[0][:200]) for text in texts if text), type(causes[0]).__name__)

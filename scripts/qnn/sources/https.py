@@ -20,6 +20,7 @@ from qnn.errors.sources import (
     ContentMismatch,
     RedirectRefused,
     SourceError,
+    SourceForbidden,
     SourceTimedOut,
     SourceTooBig,
     TlsFailed,
@@ -71,7 +72,7 @@ def download(order: Order, url: str, credential: Credential | None = None) -> Sh
     """
     policy = order.policy
     former = order.slot.find()
-    if former is not None and (former.etag is None or not former.intact()):
+    if former is not None and former.etag is None:
         former = None
     timeout = httpx.Timeout(policy.read_timeout, connect=policy.connect_timeout)
     headers = {"user-agent": f"qnn-forge/{qnn.__version__}", "accept": "*/*", "accept-encoding": "identity"}
@@ -155,7 +156,7 @@ class _Session:
             )
         names = {kind.__name__ for kind in type(error).__mro__}
         if names & {"ConnectError", "ConnectTimeout", "ProxyError"}:
-            return fault if isinstance(fault, TlsFailed) else _Again(fault)
+            return fault if isinstance(fault, TlsFailed | SourceForbidden) else _Again(fault)
         return self._broken(fault) if isinstance(fault, TransferBroken) else fault
 
     def _broken(self, fault: TransferBroken) -> Exception:
@@ -227,6 +228,11 @@ class _Session:
     def _begin(self, response: httpx.Response, part: Resumable | None) -> int:
         """Offset at which this answer's body starts; prepares the partial file for it."""
         slot, status = self.order.slot, response.status_code
+        if status in (200, 206) and response.headers.get("content-encoding", "identity") != "identity":
+            raise AnswerUnusable(
+                f"{self.order.what}: {response.url.host} compresses what was to be sent as it is",
+                remedy="use another address of the file, or pack it into an archive and name its member in `file`",
+            )
         etag = _strong_etag(response.headers)
         if status == 200:
             slot.start(etag)

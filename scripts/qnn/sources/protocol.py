@@ -75,7 +75,9 @@ class Fetcher(Protocol):
         """
 
     def obtain(self, order: Order) -> Shelved:
-        """The download in the order's slot, which the caller has locked; from the network only where needed.
+        """The download in the order's slot, from the network only where needed.
+
+        The caller has locked the slot, and a complete download that is in it is intact.
 
         What cannot change at its address (a package version, a commit) is taken from the slot if it is there;
         what can is asked for again, by ETag where possible. Raises a SourceError, or OSError for local faults.
@@ -84,7 +86,12 @@ class Fetcher(Protocol):
 
 def describe(source: Source) -> str:
     """A source as messages name it: its name, kind and address."""
-    return f'source "{source.name}" ({source.kind} {source.locator})'
+    return printable(f'source "{source.name}" ({source.kind} {source.locator})')
+
+
+def printable(text: str) -> str:
+    """Text from outside with nothing in it that a terminal would obey."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def archive_member(source: Source) -> str | None:

@@ -34,7 +34,7 @@ from qnn.errors.sources import (
     TransferBroken,
 )
 from qnn.model.spec import Source
-from qnn.sources.protocol import Order, describe, download_limit
+from qnn.sources.protocol import Order, describe, download_limit, printable
 from qnn.sources.shelf import Shelved
 
 _LOCATOR = re.compile(r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)==(?P<version>[A-Za-z0-9.+!_-]+)")
@@ -117,13 +117,13 @@ class PypiFetcher:
 def _download(order: Order, folder: Path) -> Path:
     wheels, temporary, log = folder / "wheels", folder / "tmp", folder / "log"
     temporary.mkdir()
+    # -P: otherwise a pip.py in the current folder, which may be a model's, would run in pip's place.
     command = [sys.executable, "-P", "-m", "pip", *_OPTIONS, "-d", str(wheels), order.source.locator]
     # pip unpacks into TMPDIR: here it lies on the disk of the downloads, and its growth can be watched.
     environment = dict(os.environ, TMPDIR=str(temporary))
     with log.open("wb") as output:
         process = subprocess.Popen(
             command,
-            cwd=temporary,  # nothing to import there: with -P a pip.py of somebody's folder cannot take pip's place
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -194,7 +194,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _fault(order: Order, log: str, status: int) -> SourceError:
-    lines = [line.strip()[:300] for line in log.splitlines() if line.strip()]
+    lines = [printable(line.strip()[:300]) for line in log.splitlines() if line.strip()]
     telling = [line for line in lines if _TELLING.match(line)] or lines
     details = tuple(f"| {line}" for line in telling[-_SHOWN_LINES:])
     if "No space left on device" in log:

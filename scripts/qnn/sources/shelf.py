@@ -16,12 +16,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+_KEY_DIGITS = 40
+_KEY = re.compile(rf"[0-9a-f]{{{_KEY_DIGITS}}}")
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,8 @@ class Slot:
         body = self.folder / "body"
         try:
             record = json.loads((self.folder / "body.json").read_text(encoding="utf-8"))
-            found = Shelved(body, int(record["size"]), str(record["sha256"]), record["etag"])
+            etag = record["etag"] if isinstance(record["etag"], str) else None
+            found = Shelved(body, int(record["size"]), str(record["sha256"]), etag)
             return found if body.stat().st_size == found.size else None
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             return None
@@ -131,7 +136,7 @@ class Shelf:
 
     def slot(self, address: str) -> Slot:
         """The place for the download at `address`."""
-        return Slot(self._root / "artefacts" / hashlib.sha256(address.encode()).hexdigest()[:40])
+        return Slot(self._root / "artefacts" / hashlib.sha256(address.encode()).hexdigest()[:_KEY_DIGITS])
 
     @contextmanager
     def locked(self, slot: Slot) -> Iterator[None]:
@@ -152,9 +157,12 @@ class Shelf:
         """Where this content was seen last, if its artefact is still there."""
         try:
             record = json.loads(self._known(sha256).read_text(encoding="utf-8"))
-            slot, member = Slot(self._root / "artefacts" / str(record["artefact"])), record["member"]
+            key, member = str(record["artefact"]), record["member"]
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             return None
+        if not _KEY.fullmatch(key) or not isinstance(member, str | None):
+            return None
+        slot = Slot(self._root / "artefacts" / key)
         return Known(slot, member) if slot.find() is not None else None
 
     def remember(self, sha256: str, slot: Slot, member: str | None) -> None:
