@@ -13,7 +13,6 @@ from typing import IO
 
 from qnn.errors.sources import ContentMismatch, MemberTooBig, NotTheFile, PathEscapes, SourceError
 from qnn.model.spec import Source, SourceKind
-from qnn.sources.extract import open_member
 from qnn.sources.local import local_file
 from qnn.sources.protocol import FetchedFile, Fetcher, Order, Policy, Progress, Silent, archive_member, describe
 from qnn.sources.shelf import Shelf, Slot
@@ -161,6 +160,8 @@ def _opened(origin: _Origin, source: Source) -> Iterator[IO[bytes]]:
         with origin.path.open("rb") as stream:
             yield stream
     else:
+        from qnn.sources.extract import open_member  # noqa: PLC0415 - a build with nothing to unpack needs no zip, tar, xz
+
         with open_member(origin.path, origin.member, describe(source)) as stream:
             yield stream
 

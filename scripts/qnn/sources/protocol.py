@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from qnn.model.spec import Source, SourceKind
 from qnn.sources.shelf import Shelved, Slot
+
+if TYPE_CHECKING:
+    import ssl
 
 GIB = 1 << 30
 
