@@ -8,6 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# No timed assertions: a busy machine is no fault of the code.
+settings.register_profile("qnn-forge", deadline=None)
+settings.load_profile("qnn-forge")
 
 
 @contextmanager

@@ -19,6 +19,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, BinaryIO, NoReturn
 
 from qnn.child.wire import Ended, Outcome, Request, Started, receive, send
@@ -86,9 +87,10 @@ def _run(request: Request) -> NoReturn:
         if request.cwd is not None:
             os.chdir(request.cwd)
         _leave(request.result_file, _outcome(request))
-        sys.stdout.flush()
-        sys.stderr.flush()
         code = 0
+        with suppress(OSError):  # the log's disk may be full; what happened is told already
+            sys.stdout.flush()
+            sys.stderr.flush()
     finally:
         os._exit(code)
 
@@ -99,12 +101,17 @@ def _outcome(request: Request) -> Outcome:
     except ForgeError as error:
         return Outcome(error=error)
     except OSError as error:
-        traceback.print_exc()
+        _log_traceback()
         return Outcome(error=from_os_error(error))
     except BaseException as error:  # noqa: BLE001 - a job boundary: the parent turns what is left here into one error of its own
-        traceback.print_exc()
+        _log_traceback()
         last = traceback.format_exception_only(error)[-1].strip()
         return Outcome(exception=last)
+
+
+def _log_traceback() -> None:
+    with suppress(OSError):
+        traceback.print_exc()
 
 
 def _resolve(function: str) -> Callable[[Any], Any]:
