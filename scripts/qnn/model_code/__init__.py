@@ -7,6 +7,7 @@ it was written on, keeps secrets out of its reach, and turns every way it can fa
 from qnn.model_code.environment import environment_python
 from qnn.model_code.requests import DataRequest, MetricPair, MetricRequest, MetricSample, ModelCode, Scalar
 from qnn.model_code.run import run_data, run_metric
+from qnn.model_code.shipped import take_samples
 
 __all__ = [
     "DataRequest",
@@ -18,4 +19,5 @@ __all__ = [
     "environment_python",
     "run_data",
     "run_metric",
+    "take_samples",
 ]

@@ -11,42 +11,15 @@ from typing import Any
 
 import qnn
 from qnn.errors.base import ForgeError, Place
-from qnn.errors.model_code import (
-    MetricNotFinite,
-    MetricNotFlat,
-    ModelCodeDied,
-    ModelCodeMissing,
-    ModelCodeRaised,
-    ModelCodeTimedOut,
-    NotASample,
-    SampleDtype,
-    SampleNames,
-    SampleNotFinite,
-    SampleShape,
-    TooFewSamples,
-)
+from qnn.errors.model_code import ModelCodeDied, ModelCodeTimedOut
 from qnn.errors.system import from_os_error
+from qnn.model_code.faults import FAULTS
 from qnn.model_code.process import environment_for_code, log_size, log_tail, run_logged
 from qnn.model_code.requests import DataRequest, MetricPair, MetricRequest, ModelCode
 
 _RUNNER = Path(__file__).with_name("runner.py")
 _SHOWN_LINES = 20
 _NPZ = Path(qnn.__file__).with_name("npz.py")
-
-# The kinds of the runner's answers: the error, and what to do.
-_FAULTS: dict[str, tuple[type[ForgeError], str]] = {
-    "missing": (ModelCodeMissing, "correct the name in model.yaml, or write the function"),
-    "raised": (ModelCodeRaised, "mend the line named; the log has the whole traceback"),
-    "exit": (ModelCodeDied, "return from the function instead of calling exit"),
-    "count": (TooFewSamples, "yield as many samples as `count` says, or lower checks.count"),
-    "type": (NotASample, 'yield one dictionary of NumPy arrays for each sample: yield {"input": array}'),
-    "names": (SampleNames, "use exactly the names of the graph's inputs"),
-    "shape": (SampleShape, "make arrays of the shapes that the function gets as `inputs`"),
-    "dtype": (SampleDtype, "make the array with the dtype named, or use astype"),
-    "finite": (SampleNotFinite, "look for 0/0 and log(0); write -10000 for -inf in a mask"),
-    "flat": (MetricNotFlat, "return a dictionary of names to numbers, strings and booleans"),
-    "metric-finite": (MetricNotFinite, "return a number that means something where there is nothing to measure"),
-}
 
 
 def run_data(request: DataRequest) -> tuple[Path, ...]:
@@ -132,7 +105,7 @@ def _call(code: ModelCode, action: dict[str, object]) -> dict[str, Any]:
 
 
 def _fault(code: ModelCode, folder: Path, answer: dict[str, Any]) -> ForgeError:
-    kind, remedy = _FAULTS[answer["kind"]]
+    kind, remedy = FAULTS[answer["kind"]]
     message: str = answer["message"]
     if message.startswith("ModuleNotFoundError"):
         remedy = "add the package to `requires` in model.yaml, pinned: name==version"

@@ -163,14 +163,18 @@ def _check(sample: object, wanted: Mapping[str, tuple[str, tuple[int, ...]]], nu
     """Raise the first kind of fault of a sample, with all faults of the kind."""
     if not isinstance(sample, Mapping):
         raise Fault("type", f"sample {number} is a {_kind(sample)}, not a dictionary", line)
-    for kind, problems in _problems(sample, wanted):
-        if problems:
-            raise Fault(kind, f"sample {number}: {problems[0]}", line, problems[1:])
+    for kind, found in problems(sample, wanted):
+        if found:
+            raise Fault(kind, f"sample {number}: {found[0]}", line, found[1:])
 
 
-def _problems(
+def problems(
     sample: Mapping[Any, Any], wanted: Mapping[str, tuple[str, tuple[int, ...]]]
 ) -> Iterator[tuple[str, list[str]]]:
+    """Each kind of fault with all faults of that kind, most basic first; later ones need earlier ones to be none.
+
+    `wanted` is dtype and shape by input name.
+    """
     lacks = [f"lacks {name}" for name in wanted if name not in sample]
     yield "names", lacks + [f"has {name!r}, which is no input of the graph" for name in sample if name not in wanted]
     yield (
