@@ -115,10 +115,13 @@ class Builder:
         key = self.keys.samples(variant, graph)
 
         def produce(folder: Path) -> None:
-            if variant.model.checks.samples_dir is not None:
-                inputs.shipped_samples(variant.model, folder)
-                return
             facts = load_prepared(self.prepared(variant, graph).folder)
+            if variant.model.checks.samples_dir is not None:
+                with self._pool.host() as host:
+                    inputs.shipped_samples(
+                        variant.model, facts, folder, host, log=self._log(key), limits=limits_of(variant)
+                    )
+                return
             inputs.run_data(variant.model, facts, self._code_room(variant, key), folder)
 
         return self._make(key, Stage("samples", f"{variant.name} {graph.name}"), produce)

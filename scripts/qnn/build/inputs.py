@@ -6,13 +6,13 @@ Thin calls that put a stage's parameters together; the work is done in the packa
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from qnn import model_code
 from qnn.build.measured import MetricValue
+from qnn.build.shipped import ShippedSamples
 from qnn.child import Host, Limits
 from qnn.errors.base import ForgeError, Place
 from qnn.errors.model_code import TooFewSamples
@@ -75,8 +75,8 @@ def run_reference(
         raise error.at(Place(str(model.folder / MODEL_FILE))) from None
 
 
-def shipped_samples(model: Model, folder: Path) -> None:
-    """Copy the model's shipped samples, as many as are verified, as ``000.npz`` …"""
+def shipped_samples(model: Model, facts: PreparedGraph, folder: Path, host: Host, *, log: Path, limits: Limits) -> None:
+    """Take over as many of the model's shipped samples as are verified, as ``000.npz`` …"""
     assert model.checks.samples_dir is not None
     shipped = sorted((model.folder / model.checks.samples_dir).glob("*.npz"))
     if len(shipped) < model.checks.samples:
@@ -85,8 +85,8 @@ def shipped_samples(model: Model, folder: Path) -> None:
             remedy="add samples, or lower checks.count",
             place=Place(str(model.folder / MODEL_FILE)),
         )
-    for number, path in enumerate(shipped[: model.checks.samples]):
-        shutil.copyfile(path, folder / f"{number:03d}.npz")
+    request = ShippedSamples(tuple(path.absolute() for path in shipped[: model.checks.samples]), facts.inputs, folder)
+    host.call("qnn.build.shipped:take_shipped", request, log=log, limits=limits)
 
 
 def run_data(model: Model, facts: PreparedGraph, room: CodeRoom, folder: Path) -> None:

@@ -24,7 +24,7 @@ from qnn.store.digest import Value
 from qnn.toolchains.protocol import Toolchain
 
 _PREPARE_PACKAGES = ("onnx", "onnxsim", "onnxruntime", "numpy")
-_MODEL_CODE = ("qnn.model_code.*", "qnn.build.inputs")
+_MODEL_CODE = ("qnn.model_code.*", "qnn.build.inputs", "qnn.build.shipped")
 _BUNDLE = ("qnn.bundle.*", "qnn.build.assemble")
 _PACKAGE = ("qnn.build.package", "qnn.verify.golden")
 
