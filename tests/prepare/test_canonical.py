@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import ModelProto
 
@@ -44,6 +44,7 @@ def graphs(draw: st.DrawFn) -> ModelProto:
     )
 
 
+@settings(deadline=None)
 @given(graphs(), st.integers(0, 2**32))
 def test_order_does_not_depend_on_the_file(made: ModelProto, seed: int) -> None:
     other = shuffled(made, seed)
@@ -52,6 +53,7 @@ def test_order_does_not_depend_on_the_file(made: ModelProto, seed: int) -> None:
     assert made.SerializeToString() == other.SerializeToString()
 
 
+@settings(deadline=None)
 @given(graphs())
 def test_the_sorted_graph_computes_the_same(made: ModelProto) -> None:
     feeds = {"x": noise(2, seed=7)}
@@ -145,6 +147,19 @@ def test_inputs_and_outputs_that_take_no_part(tmp_path: Path) -> None:
     feeds = {"x": noise(2), "unused": noise(3)}
     for got, expected in zip(run(after, feeds), run(made, feeds), strict=True):
         np.testing.assert_array_equal(got, expected)
+
+
+def test_a_constant_node_may_be_an_output(tmp_path: Path) -> None:
+    made = model(
+        [node("Constant", [], ["k"], value_floats=[1.0, 2.0]), node("Add", ["x", "k"], ["y"])],
+        [value("x", [2])],
+        [value("y", [2]), value("k", [2])],
+        ir=3,
+    )
+    facts, after = prepared(made, tmp_path, specs(x=(2,)))
+    assert operators(after) == ["Add"]
+    assert (facts.constant_outputs, facts.ir) == (("k",), 4)
+    np.testing.assert_array_equal(run(after, {"x": noise(2)})[1], np.array([1, 2], np.float32))
 
 
 def test_attributes_are_in_one_order() -> None:

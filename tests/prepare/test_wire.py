@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import ModelProto, TensorProto
 
@@ -52,6 +52,7 @@ def test_weights_in_a_typed_field_are_read() -> None:
     assert rest == made
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 2**20), st.binary(max_size=300)), max_size=8))
 def test_fields_are_those_that_were_written(written: list[tuple[int, bytes]]) -> None:
     data = b"".join(frame(number, len(payload)) + payload for number, payload in written)
@@ -67,6 +68,7 @@ def fault_of(data: bytes) -> WireError | None:
     return None
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10_000))
 def test_a_shortened_model_is_called_truncated(missing: int) -> None:
     made = model([node("Relu", ["x"], ["y"])], [value("x", [1])], [value("y", [1])], {"c": noise(300)})
@@ -77,6 +79,7 @@ def test_a_shortened_model_is_called_truncated(missing: int) -> None:
     assert fault.truncated if fault else list(fields(data, 0, len(shorter)))[-1][3] == len(shorter)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_arbitrary_bytes_give_a_message_or_a_wire_error(data: bytes) -> None:
     fault = fault_of(data)

@@ -13,7 +13,7 @@ from qnn.prepare.weights import is_far
 from qnn.prepare.write import write_model
 from tests.prepare.graphs import model, node, noise, run, saved, value
 
-SIDE = 160
+SIDE = 161
 
 
 def chain() -> ModelProto:

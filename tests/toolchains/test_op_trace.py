@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import ModelProto
 
@@ -244,11 +244,13 @@ def test_types_htp_lacks_explain_a_refusal() -> None:
     )
 
 
+@settings(deadline=None)
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_arbitrary_text_names_no_node(trace: str, log: str) -> None:
     assert diagnose(trace, log, TWO) == ()
 
 
+@settings(deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -259,6 +261,7 @@ def test_arbitrary_json_names_no_node(document: object) -> None:
     assert diagnose(json.dumps(document), "", TWO) == ()
 
 
+@settings(deadline=None)
 @given(st.sampled_from(["Erf", "Resize", "LSTM", "Foo", ""]), st.text(max_size=30))
 def test_there_is_always_advice(op_type: str, reason: str) -> None:
     assert advice(op_type, reason)

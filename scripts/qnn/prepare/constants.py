@@ -12,12 +12,11 @@ from qnn.prepare.weights import make_raw
 def lift_constants(model: ModelProto) -> None:
     """Replace the Constant nodes of the main graph by initializers of the same name, in place.
 
-    One that is itself a graph output stays a node, and so do sparse and string constants.
+    Sparse and string constants stay nodes.
     """
-    outputs = {value.name for value in model.graph.output}
     kept = []
     for node in model.graph.node:
-        tensor = None if node.op_type != "Constant" or node.output[0] in outputs else _tensor(node)
+        tensor = _tensor(node) if node.op_type == "Constant" else None
         if tensor is None:
             kept.append(node)
         else:

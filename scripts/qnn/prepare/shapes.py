@@ -53,9 +53,12 @@ def set_dims(value: ValueInfoProto, dims: Sequence[int]) -> None:
 def fix_inputs(model: ModelProto, inputs: Sequence[InputSpec], bucket: Mapping[str, int]) -> list[Change]:
     """Give every graph input its declared shape, and take constants out of the list of inputs.
 
+    The IR version becomes at least 4, the first in which a constant need not be listed as an input.
+
     Raises InputsDiffer (QF405), ShapeConflict (QF406), DynamicDims (QF407) for a symbol the bucket does not have,
     UnsupportedDtype (QF410) for an input that is no tensor.
     """
+    model.ir_version = max(model.ir_version, 4)
     changes = _strip_constant_inputs(model)
     by_name = {value.name: value for value in model.graph.input}
     _refuse_other_names(inputs, list(by_name))
@@ -144,7 +147,6 @@ def _strip_constant_inputs(model: ModelProto) -> list[Change]:
         return []
     del model.graph.input[:]
     model.graph.input.extend(kept)
-    model.ir_version = max(model.ir_version, 4)  # before IR 4 every initializer had to be listed as an input
     shown = ", ".join(stripped[:5]) + (f" and {len(stripped) - 5} more" if len(stripped) > 5 else "")
     return [Change("constant-input", shown, "an initializer, so not an input")]
 
