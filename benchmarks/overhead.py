@@ -64,7 +64,7 @@ def cases(scratch: Path) -> list[Case]:
         "rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer.onnx", None, None,
     )  # fmt: skip
     (scratch / "rec").mkdir()
-    rec = fetch(weights, scratch / "rec", scratch / "downloads").path
+    rec = fetch(weights, scratch / "rec", scratch / "downloads", model_folder=scratch).path
     bert = scratch / "bert.onnx"
     write_bert(bert)
     random = np.random.default_rng(0)

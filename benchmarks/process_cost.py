@@ -20,11 +20,15 @@ class Cost:
     peak_bytes: int
 
 
+_NOT_A_USERS = "PYTHONDONTWRITEBYTECODE"  # where it is set, every start compiles every module anew
+
+
 def cost_of(command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None) -> Cost:
     """Run a command to its end; raises CalledProcessError with its output when it fails."""
     began = time.monotonic()
     with (cwd / "output.txt").open("w+") as output:
-        process = subprocess.Popen(command, cwd=cwd, env=env, stdout=output, stderr=subprocess.STDOUT)
+        environment = {name: value for name, value in (env or os.environ).items() if name != _NOT_A_USERS}
+        process = subprocess.Popen(command, cwd=cwd, env=environment, stdout=output, stderr=subprocess.STDOUT)
         peak = _Peak(process.pid)
         peak.start()
         _, status, usage = os.wait4(process.pid, 0)

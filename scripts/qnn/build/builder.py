@@ -135,7 +135,7 @@ class Builder:
             samples = numbered(self.samples(variant, graph))
             with self._pool.host() as host:
                 inputs.run_reference(
-                    variant.model, source, samples, folder, host, log=self._log(key), limits=limits_of(variant)
+                    variant.model, graph, source, samples, folder, host, log=self._log(key), limits=limits_of(variant)
                 )
 
         return self._make(key, Stage("reference", f"{variant.name} {graph.name}"), produce)

@@ -6,6 +6,7 @@ Thin calls that put a stage's parameters together; the work is done in the packa
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from qnn.build.shipped import ShippedSamples
 from qnn.child import Host, Limits
 from qnn.errors.base import ForgeError, Place
 from qnn.errors.model_code import TooFewSamples
+from qnn.model.document import read
 from qnn.model.load import MODEL_FILE
 from qnn.model.spec import Graph, Model, Source
 from qnn.model_code import DataRequest, MetricRequest, MetricSample, ModelCode, environment_python
@@ -24,6 +26,7 @@ from qnn.prepare.prepared import PreparedGraph
 from qnn.prepare.request import PrepareRequest
 from qnn.sources.fetch import fetch
 from qnn.sources.protocol import FetchedFile
+from qnn.verify.reference import ReferenceRequest
 
 _METRIC_FILE = "metric.json"
 
@@ -38,12 +41,22 @@ class CodeRoom:
     limits: Limits
 
 
+def place_of(model: Model, path: tuple[str, ...]) -> Place:
+    """Where a key stands in the model.yaml, which is read again: only errors need it."""
+    file = model.folder / MODEL_FILE
+    try:
+        document = read(file.read_bytes(), os.path.relpath(file)).document
+    except OSError:
+        document = None
+    return Place(str(file)) if document is None else document.at_key(path)
+
+
 def fetch_source(model: Model, source: Source, folder: Path, downloads: Path) -> FetchedFile:
     """Fetch one source into `folder`; an error names the model.yaml it comes from."""
     try:
         return fetch(source, folder, downloads, model_folder=model.folder)
     except ForgeError as error:
-        raise error.at(Place(str(model.folder / MODEL_FILE))) from None
+        raise error.at(place_of(model, ("sources", source.name))) from None
 
 
 def prepare_graph(
@@ -60,19 +73,25 @@ def prepare_graph(
     try:
         host.call("qnn.prepare.pipeline:prepare", request, log=log, limits=limits)
     except ForgeError as error:
-        raise error.at(Place(str(variant.model.folder / MODEL_FILE))) from None
+        raise error.at(place_of(variant.model, ("graphs", graph.name))) from None
 
 
 def run_reference(
-    model: Model, source: Path, samples: tuple[Path, ...], folder: Path, host: Host, *, log: Path, limits: Limits
+    model: Model,
+    graph: Graph,
+    source: Path,
+    samples: tuple[Path, ...],
+    folder: Path,
+    host: Host,
+    *,
+    log: Path,
+    limits: Limits,
 ) -> None:
     """Run the original float model over the samples in a child."""
-    from qnn.verify.reference import ReferenceRequest  # noqa: PLC0415
-
     try:
         host.call("qnn.verify.reference:reference", ReferenceRequest(source, samples, folder), log=log, limits=limits)
     except ForgeError as error:
-        raise error.at(Place(str(model.folder / MODEL_FILE))) from None
+        raise error.at(place_of(model, ("graphs", graph.name))) from None
 
 
 def shipped_samples(model: Model, facts: PreparedGraph, folder: Path, host: Host, *, log: Path, limits: Limits) -> None:
@@ -83,7 +102,7 @@ def shipped_samples(model: Model, facts: PreparedGraph, folder: Path, host: Host
         raise TooFewSamples(
             f"{model.checks.samples_dir} holds {len(shipped)} samples, checks.count asks for {model.checks.samples}",
             remedy="add samples, or lower checks.count",
-            place=Place(str(model.folder / MODEL_FILE)),
+            place=place_of(model, ("checks",)),
         )
     request = ShippedSamples(tuple(path.absolute() for path in shipped[: model.checks.samples]), facts.inputs, folder)
     host.call("qnn.build.shipped:take_shipped", request, log=log, limits=limits)

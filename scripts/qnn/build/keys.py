@@ -6,6 +6,7 @@ a build with nothing to do reads nothing but its own result.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -24,9 +25,15 @@ from qnn.store.digest import Value
 from qnn.toolchains.protocol import Toolchain
 
 _PREPARE_PACKAGES = ("onnx", "onnxsim", "onnxruntime", "numpy")
-_MODEL_CODE = ("qnn.model_code.*", "qnn.build.inputs", "qnn.build.shipped")
-_BUNDLE = ("qnn.bundle.*", "qnn.build.assemble")
-_PACKAGE = ("qnn.build.package", "qnn.verify.golden")
+# The modules whose code makes each stage's output.
+_MODEL_CODE = ("qnn.model_code.*", "qnn.build.inputs", "qnn.build.shipped", "qnn.npz", "qnn.tensors")
+_REFERENCE = ("qnn.verify.reference", "qnn.npz")
+_PACKAGE = ("qnn.build.package", "qnn.verify.golden", "qnn.npz", "qnn.tensors")
+_MEASURE = ("qnn.verify.compare", "qnn.verify.comparison", "qnn.verify.saturation", "qnn.npz", "qnn.build.measured")
+_BUNDLE = (
+    "qnn.bundle.*", "qnn.build.assemble", "qnn.build.compiled", "qnn.build.judge", "qnn.build.metrics",
+    "qnn.verify.comparison", "qnn.verify.gates", "qnn.verify.wording",
+)  # fmt: skip
 
 
 @dataclass
@@ -79,7 +86,7 @@ class Keys:
             "samples": self.samples(variant, graph).digest,
         }
         parameters = {"packages": _versions(("onnxruntime", "numpy"))}
-        return StageKey("reference", self._code("qnn.verify.reference"), parameters, inputs)
+        return StageKey("reference", self._code(*_REFERENCE), parameters, inputs)
 
     def compiled(self, target: Target, graph: Graph) -> StageKey:
         """A context binary and its wrapper."""
@@ -113,7 +120,7 @@ class Keys:
             "samples": self.samples(target.variant, graph).digest,
             "reference": self.reference(target.variant, graph).digest,
         }
-        code = self._code(*self.toolchain.code_modules, "qnn.verify.compare", "qnn.verify.saturation")
+        code = self._code(*self.toolchain.code_modules, *_MEASURE)
         parameters: dict[str, Value] = {**self._toolchain(), "graph": graph.name, "soc_id": target.soc.soc_id}
         return StageKey("measure", code, parameters, inputs)
 
@@ -157,7 +164,7 @@ class Keys:
                 inputs.update({f"{graph.name} metrics": self.metrics(target, graph).digest for graph in model.graphs})
         if model.licence.text is not None:
             inputs["licence"] = self.source(model.sources[model.licence.text]).digest
-        return StageKey("bundle", self._code(*_BUNDLE, "qnn.verify.gates"), parameters, inputs)
+        return StageKey("bundle", self._code(*_BUNDLE), parameters, inputs)
 
     def _toolchain(self) -> dict[str, Value]:
         identity = self.toolchain.identity
@@ -194,6 +201,7 @@ def bundle_name(target: Target, toolchain: Toolchain) -> str:
     return f"{target.name}-qairt{toolchain.identity.qairt}"
 
 
+@functools.cache
 def _versions(packages: tuple[str, ...]) -> dict[str, str]:
     return {name: version(name) for name in packages}
 

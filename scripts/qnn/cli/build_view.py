@@ -135,19 +135,25 @@ def print_dry_run(request: BuildRequest, *, as_json: bool) -> None:
 def _print_table(results: tuple[TargetResult, ...]) -> None:
     from rich.table import Table  # noqa: PLC0415
 
-    table = Table(box=None)
-    for name in ("model", "graph", "precision", "chip"):
-        table.add_column(name)
-    for name in ("size", "cosine", "max abs"):
-        table.add_column(name, justify="right")
-    table.add_column("metric")
-    table.add_column("verdict")
-    for name in ("seconds", "cached"):
-        table.add_column(name, justify="right")
+    narrow = out().width < _WIDE
+    table = Table(box=None, pad_edge=False)
+    for name, right in _COLUMNS:
+        # On a narrow terminal the metric gives way first: everything else stays readable.
+        table.add_column(
+            name, justify="right" if right else "left", no_wrap=True, ratio=1 if narrow and name == "metric" else None
+        )
     for result in results:
         for graph in result.graphs or (GraphResult("-", 0, None, None, ""),):
             table.add_row(*_row(result, graph))
     out().print(table)
+
+
+# Below this many columns the metric is cut short.
+_WIDE = 130
+_COLUMNS = (
+    ("model", False), ("graph", False), ("precision", False), ("chip", False), ("size", True), ("cosine", True),
+    ("max abs", True), ("metric", False), ("verdict", False), ("s", True), ("cached", False),
+)  # fmt: skip
 
 
 def _row(result: TargetResult, graph: GraphResult) -> list[str]:

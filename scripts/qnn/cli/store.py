@@ -24,10 +24,11 @@ def store() -> None:
 @store_option
 @json_option
 def info(store: Path, as_json: bool) -> None:
-    """Say how many outputs of each stage the store holds and how large they are."""
+    """Say how many outputs of each stage the store holds and how large they are, and what is kept beside them."""
     from rich.table import Table  # noqa: PLC0415
 
     from qnn.store import Store  # noqa: PLC0415
+    from qnn.store.prune import SIDE_FOLDERS  # noqa: PLC0415
 
     counts: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
@@ -35,6 +36,9 @@ def info(store: Path, as_json: bool) -> None:
         for entry in opened.entries():
             counts[entry.stage] += 1
             sizes[entry.stage] += entry.size
+        for name in SIDE_FOLDERS:
+            files = [path for path in (opened.root / name).rglob("*") if path.is_file() and not path.is_symlink()]
+            counts[name], sizes[name] = len(files), sum(path.stat().st_size for path in files)
     if as_json:
         stages = {stage: {"entries": counts[stage], "bytes": sizes[stage]} for stage in counts}
         print_json({"schema": 1, "root": str(store), "bytes": sizes.total(), "stages": stages})
@@ -60,19 +64,24 @@ class _Size(click.ParamType[int]):
 @store.command()
 @click.option("--max-size", type=_Size(), help="Keep at most this much, the most recently used (500M, 10G).")
 @click.option("--max-age", type=click.FloatRange(min=0), metavar="DAYS", help="Remove what was not used for so long.")
+@click.option("--side", is_flag=True, help="Also remove downloads, environments and logs; they are made again.")
 @click.option("--dry-run", is_flag=True, help="Say what would be removed.")
 @store_option
 @json_option
-def prune(max_size: int | None, max_age: float | None, dry_run: bool, store: Path, as_json: bool) -> None:
+def prune(
+    *, max_size: int | None, max_age: float | None, side: bool, dry_run: bool, store: Path, as_json: bool
+) -> None:
     """Remove what has not been used for longest. Refuses while a build is running."""
     from qnn.store import Store  # noqa: PLC0415
-    from qnn.store.prune import doomed, prune  # noqa: PLC0415
+    from qnn.store.prune import doomed, prune, prune_side  # noqa: PLC0415
 
-    if max_size is None and max_age is None:
-        raise click.UsageError("say what to keep: --max-size or --max-age")
+    if max_size is None and max_age is None and not side:
+        raise click.UsageError("say what to keep: --max-size or --max-age, or --side")
     choose = doomed if dry_run else prune
     with Store(store) as opened:
         removed = choose(opened, max_bytes=max_size, max_age_days=max_age, now=time.time())
+        if side and not dry_run:
+            prune_side(opened)
     size = sum(entry.size for entry in removed)
     if as_json:
         names = [{"stage": entry.stage, "digest": entry.digest, "bytes": entry.size} for entry in removed]

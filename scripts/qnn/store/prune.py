@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+
 from qnn.store.store import Entry, Store
 
+# What lies beside the stage outputs. All of it is made again when it is needed.
+SIDE_FOLDERS = ("downloads", "environments", "logs")
 _SECONDS_A_DAY = 86_400
 
 
@@ -38,3 +42,10 @@ def choose(
             chosen.append(entry)
             left -= entry.size
     return tuple(chosen)
+
+
+def prune_side(store: Store) -> None:
+    """Remove downloads, environments and logs; raises StoreInUse (QF903) while a build runs."""
+    with store.exclusive():
+        for name in SIDE_FOLDERS:
+            shutil.rmtree(store.root / name, ignore_errors=True)
