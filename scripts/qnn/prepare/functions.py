@@ -2,8 +2,9 @@
 
 Functions of the model itself are always inlined. Of the operators that ONNX defines through others, those that the
 compiler has no form for are inlined: measured with QAIRT 2.51 (onnxruntime-qnn 2.7.0), each between two Convs, the
-operator is refused (Mish and CenterCropPad even break the session) and its definition compiles and is right. Operators
-it does have (Gelu, HardSwish, LayerNormalization, Softplus …) stay: their definitions would be worse for it.
+operator is refused and its definition compiles and is right. (CenterCropPad is the exception: it breaks the session as
+it is, and its definition is refused by name.) Operators the compiler does have (Gelu, HardSwish, LayerNormalization,
+Softplus …) stay: their definitions would be worse for it.
 """
 
 from __future__ import annotations
