@@ -6,7 +6,7 @@ changes rounding, MatMul+Add to Gemm wraps every node of a transformer in Reshap
 pool make forms HTP refuses or answers wrongly, and ArgMax(Softmax(x)) to ArgMax(x) settles ties differently.
 
 Large weights that nothing can fold stay out of onnxsim's sight: they are shown to it as graph inputs. On a 435 MB BERT
-this turns 2.0 s and 2.2 GB into 0.15 s and 0.1 GB.
+this turns 2.0 s and 2.2 GB into 0.07 s and 0.1 GB.
 """
 
 from __future__ import annotations
