@@ -52,7 +52,7 @@ def test_writing_deletes_stale_pages_and_nothing_else(tmp_path: Path) -> None:
     assert (tmp_path / "notes.txt").exists()
     assert (tmp_path / "QF104.md").read_text(encoding="utf-8") == (
         "# QF104: a source that does not exist\n\nlint error, since 0.1.0 · exit code 3\n\n"
-        "## What\n\nA graph or the licence names a source that does not stand under `sources`.\n\n"
+        "## What\n\nA graph, the licence or another source names a source that does not stand under `sources`.\n\n"
         "## Why\n\nThere is no file to take.\n\n## Mend\n\nCorrect the name, or add the source.\n"
     )
     assert "| [QF104](QF104.md) | a source that does not exist |" in (tmp_path / "README.md").read_text("utf-8")

@@ -94,8 +94,10 @@ def test_a_binary_of_another_toolchain_fails(inspected: Inspect) -> None:
     ]
 
 
-def test_inputs_in_another_order_fail(inspected: Inspect) -> None:
+def test_order_is_the_compiler_s_own_and_a_missing_input_fails(inspected: Inspect) -> None:
     graph = replace(FLOAT_GRAPH, inputs=tuple(reversed(FLOAT_GRAPH.inputs)))
+    assert check_readback(inspected("float-sm8650.bin"), replace(SM8650, graphs=(graph,))) == ()
+    graph = replace(FLOAT_GRAPH, inputs=FLOAT_GRAPH.inputs[1:])
     (mismatch,) = check_readback(inspected("float-sm8650.bin"), replace(SM8650, graphs=(graph,)))
     assert (mismatch.field, mismatch.found) == ("graph inputs", "x/in:0, mask, bias, count")
 

@@ -14,7 +14,7 @@ def test_a_page(capsys: pytest.CaptureFixture[str], name: str) -> None:
     assert capsys.readouterr().out == (
         "QF104: a source that does not exist\n\n"
         "lint error, since 0.1.0 · exit code 3\n\n"
-        "What\n  A graph or the licence names a source that does not stand under `sources`.\n\n"
+        "What\n  A graph, the licence or another source names a source that does not stand under `sources`.\n\n"
         "Why\n  There is no file to take.\n\n"
         "Mend\n  Correct the name, or add the source.\n"
     )

@@ -12,8 +12,9 @@ import tarfile
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 
 from tests.e2e.conftest import YAML, Workshop, conv_net, environment, save
 
@@ -245,3 +246,46 @@ def test_changed_source_is_refused(workshop: Workshop) -> None:
     assert run.code == 5, run.err
     assert "sha256" in run.err
     assert "model.yaml" in run.err
+
+
+def test_external_data_comes_as_a_source_of_its_own(workshop: Workshop) -> None:
+    model = onnx.load(workshop.model / "model.onnx")
+    onnx.save(model, workshop.model / "model.onnx", save_as_external_data=True, location="model.data", size_threshold=0)
+    yaml = workshop.model / "model.yaml"
+    yaml.write_text(YAML.format(extra=""))
+    assert workshop.forge("pin", "toy").code == 0
+    run = workshop.build("--soc", "SM8650")
+    assert (run.code, "QF402" in run.err, "model.data" in run.err) == (6, True, True), run.err
+    text = "  weights: {local: model.onnx, beside: [data]}\n  data: {local: model.data}\n"
+    yaml.write_text(YAML.format(extra="").replace("  weights: {local: model.onnx}\n", text))
+    assert workshop.forge("pin", "toy").code == 0
+    run = workshop.build("--soc", "SM8650")
+    assert run.code == 0, run.err
+    assert run.document["targets"][0]["graphs"][0]["cosine"] > 0.999
+    yaml.write_text(yaml.read_text().replace("beside: [data]", "beside: [dato]"))
+    run = workshop.build("--soc", "SM8650")
+    assert (run.code, "QF104" in run.err) == (3, True), run.err
+
+
+def test_unused_inputs_and_constant_outputs_keep_their_place(workshop: Workshop) -> None:
+    """The compiler leaves both out of its binary; the wrapper and the checks still know them."""
+    nodes = [helper.make_node("Relu", ["x"], ["y"]), helper.make_node("Identity", ["c"], ["k"])]
+    constant = numpy_helper.from_array(np.full((2,), 3, np.float32), "c")
+    save(workshop.model / "model.onnx", nodes, {"x": [1, 4], "idle": [1, 2]}, {"y": [1, 4], "k": [2]}, [constant])
+    yaml = workshop.model / "model.yaml"
+    yaml.write_text(
+        YAML.format(extra="")
+        .replace("x: [1, 3, size, size]", "x: [1, 4]\n      idle: [1, 2]")
+        .replace("buckets:\n  s16: {size: 16}\n", "")
+    )
+    for number in range(2):
+        x, idle = np.ones((1, 4), np.float32) * number, np.zeros((1, 2), np.float32)
+        np.savez(workshop.model / "samples" / f"{number:03d}.npz", x=x, idle=idle)
+    assert workshop.forge("pin", "toy").code == 0
+    run = workshop.build("--soc", "SM8650")
+    assert run.code == 0, run.err
+    folder = next(path for path in workshop.dist.iterdir() if path.is_dir())
+    graph = json.loads((folder / "manifest.json").read_text())["graphs"][0]
+    assert [tensor["name"] for tensor in graph["inputs"]] == ["x"]
+    assert [tensor["name"] for tensor in graph["interface_inputs"]] == ["x", "idle"]
+    assert workshop.forge("verify", str(folder)).code == 0

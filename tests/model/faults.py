@@ -63,7 +63,7 @@ FAULTS = (
     Fault("pattern", "task: text-recognition", "task: Text Recognition"),
     Fault("hash", 'sha256: "1111111111111111111111111111111111111111111111111111111111111111"', "sha256: ABC"),
     Fault("enum", "precisions: [fp16, w8a8]", "precisions: [fp16, w8a8, fp32]"),
-    Fault("enum near", "dtype: int32", "dtype: int64"),
+    Fault("enum near", "dtype: int32", "dtype: int23"),
     Fault("minimum", "height: 320, width: 320", "height: 0, width: 320"),
     Fault("exclusive", "memory_gb: 8", "memory_gb: 0"),
     Fault("maximum", "cosine: 0.999", "cosine: 1.5"),

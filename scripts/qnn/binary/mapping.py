@@ -3,8 +3,8 @@
 Source: measured with onnxruntime-qnn 2.4 to 2.7 (QAIRT 2.48 to 2.51) by compiling one small graph for each case:
 
 - Names stay exactly as they are, Unicode, slashes, colons and spaces included.
-- Order is the ONNX graph's order. Only a graph input that no node reads is left out, and then the order of the rest
-  may change, which is why prepared graphs have no unused inputs.
+- Order is mostly the ONNX graph's order. An input that no node reads and an output that depends on no input are left
+  out, and then, or where an output only passes an input through, the order of the rest may change.
 - A scalar (rank 0) becomes shape (1,); every other shape stays.
 - float32 stays float32 at the boundary also when the arithmetic inside is fp16; float16, int32, uint32, int64 and
   bool stay (the compiler puts its own casts inside; it refuses a *Cast to* int64 on an output).

@@ -6,9 +6,11 @@ output meet at the store's lock; one makes it.
 
 from __future__ import annotations
 
+import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,12 +23,14 @@ from qnn.build.measured import Measured, load_measured, save_measured
 from qnn.build.package import PackageGraph
 from qnn.child import HostPool, Limits
 from qnn.errors.base import ForgeError
+from qnn.files import link_or_copy
 from qnn.model.spec import Graph
 from qnn.model_code import MetricSample
 from qnn.plan.targets import Target, Variant
 from qnn.prepare.prepared import load_prepared
 from qnn.store import Entry, StageKey, Store
 from qnn.toolchains.protocol import CompileRequest, RunRequest, Toolchain
+from qnn.verify.reference import ReferenceRequest
 
 _PACKAGE_JOB = "qnn.build.package:package_graph"
 
@@ -102,8 +106,7 @@ class Builder:
         key = self.keys.prepared(variant, graph)
 
         def produce(folder: Path) -> None:
-            source = only_file(self.source(variant, graph.source_for(variant.precision)))
-            with self._pool.host() as host:
+            with self._whole(variant, graph.source_for(variant.precision)) as source, self._pool.host() as host:
                 inputs.prepare_graph(
                     variant, graph, source, folder, host, log=self._log(key), limits=limits_of(variant)
                 )
@@ -131,12 +134,10 @@ class Builder:
         key = self.keys.reference(variant, graph)
 
         def produce(folder: Path) -> None:
-            source = only_file(self.source(variant, graph.reference))
             samples = numbered(self.samples(variant, graph))
-            with self._pool.host() as host:
-                inputs.run_reference(
-                    variant.model, graph, source, samples, folder, host, log=self._log(key), limits=limits_of(variant)
-                )
+            with self._whole(variant, graph.reference) as source, self._pool.host() as host:
+                request = ReferenceRequest(source, samples, folder)
+                inputs.run_reference(variant.model, graph, request, host, log=self._log(key), limits=limits_of(variant))
 
         return self._make(key, Stage("reference", f"{variant.name} {graph.name}"), produce)
 
@@ -211,6 +212,19 @@ class Builder:
 
         metric = self._make(metric_key, Stage("metric", f"{target.name} {graph.name}"), evaluate)
         return Measured(outputs, inputs.load_metric(metric.folder))
+
+    @contextmanager
+    def _whole(self, variant: Variant, name: str) -> Iterator[Path]:
+        """A source's file with its external data beside it, as an ONNX file wants it."""
+        file = only_file(self.source(variant, name))
+        beside = variant.model.sources[name].beside
+        if not beside:
+            yield file
+            return
+        with tempfile.TemporaryDirectory(prefix="beside-", dir=self._store.root / "tmp") as folder:
+            for path in (file, *(only_file(self.source(variant, other)) for other in beside)):
+                link_or_copy(path, Path(folder) / path.name)
+            yield Path(folder) / file.name
 
     def _code_room(self, variant: Variant, key: StageKey) -> inputs.CodeRoom:
         """Every source of a model is there for its own code to read."""

@@ -77,19 +77,11 @@ def prepare_graph(
 
 
 def run_reference(
-    model: Model,
-    graph: Graph,
-    source: Path,
-    samples: tuple[Path, ...],
-    folder: Path,
-    host: Host,
-    *,
-    log: Path,
-    limits: Limits,
+    model: Model, graph: Graph, request: ReferenceRequest, host: Host, *, log: Path, limits: Limits
 ) -> None:
     """Run the original float model over the samples in a child."""
     try:
-        host.call("qnn.verify.reference:reference", ReferenceRequest(source, samples, folder), log=log, limits=limits)
+        host.call("qnn.verify.reference:reference", request, log=log, limits=limits)
     except ForgeError as error:
         raise error.at(place_of(model, ("graphs", graph.name))) from None
 

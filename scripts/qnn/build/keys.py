@@ -16,7 +16,7 @@ from pathlib import Path
 from qnn import __version__
 from qnn.build.package import GOLDEN_SAMPLES
 from qnn.chips.table import needs_fp16
-from qnn.model.spec import Gates, Graph, MetricGate, Source
+from qnn.model.spec import Gates, Graph, MetricGate, Model, Source
 from qnn.plan.targets import Target, Variant
 from qnn.sources.fetch import output_name
 from qnn.store import StageKey, file_digest
@@ -56,8 +56,8 @@ class Keys:
             "bucket": dict(model.buckets[variant.bucket]),
             "packages": _versions(_PREPARE_PACKAGES),
         }
-        source = model.sources[graph.source_for(variant.precision)]
-        return StageKey("prepare", self._code("qnn.prepare.*"), parameters, {"source": self.source(source).digest})
+        inputs = self._with_beside(model, graph.source_for(variant.precision))
+        return StageKey("prepare", self._code("qnn.prepare.*"), parameters, inputs)
 
     def samples(self, variant: Variant, graph: Graph) -> StageKey:
         """The real inputs a graph is checked with."""
@@ -82,7 +82,7 @@ class Keys:
     def reference(self, variant: Variant, graph: Graph) -> StageKey:
         """Float results of the original graph on the samples."""
         inputs = {
-            "source": self.source(variant.model.sources[graph.reference]).digest,
+            **self._with_beside(variant.model, graph.reference),
             "samples": self.samples(variant, graph).digest,
         }
         parameters = {"packages": _versions(("onnxruntime", "numpy"))}
@@ -165,6 +165,12 @@ class Keys:
         if model.licence.text is not None:
             inputs["licence"] = self.source(model.sources[model.licence.text]).digest
         return StageKey("bundle", self._code(*_BUNDLE), parameters, inputs)
+
+    def _with_beside(self, model: Model, name: str) -> dict[str, str]:
+        """A source and its external data."""
+        source = model.sources[name]
+        beside = {f"beside {other}": self.source(model.sources[other]).digest for other in source.beside}
+        return {"source": self.source(source).digest, **beside}
 
     def _toolchain(self) -> dict[str, Value]:
         identity = self.toolchain.identity

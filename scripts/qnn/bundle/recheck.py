@@ -10,10 +10,11 @@ from pathlib import Path
 
 from qnn.binary.gate import ExpectedBinary, ExpectedGraph, require_readback
 from qnn.bundle.archive import extract_archive
-from qnn.bundle.manifest import Manifest, ManifestGraph, from_json
+from qnn.bundle.manifest import Manifest, ManifestGraph, ManifestTensor, from_json
 from qnn.child import Host, Limits
 from qnn.errors.bundles import DamagedBundle, InvalidManifest
 from qnn.store import file_digest
+from qnn.tensors import TensorSpec
 from qnn.toolchains.protocol import RunRequest, Toolchain
 from qnn.verify.comparison import OutputComparison
 from qnn.verify.gates import Verdict, judge, verify_error
@@ -124,12 +125,21 @@ def _expected(manifest: Manifest, graph: ManifestGraph) -> ExpectedBinary:
         vtcm_mb=manifest.chip.vtcm_mb,
         graphs=(
             ExpectedGraph(
-                inputs=graph.interface_inputs, outputs=graph.interface_outputs, quantized=None, name=graph.graph_name
+                inputs=_in_binary(graph.interface_inputs, graph.inputs),
+                outputs=_in_binary(graph.interface_outputs, graph.outputs),
+                quantized=None,
+                name=graph.graph_name,
             ),
         ),
         build_id=manifest.toolchain.build_id,
         qairt=manifest.toolchain.qairt,
     )
+
+
+def _in_binary(interface: tuple[TensorSpec, ...], own: tuple[ManifestTensor, ...]) -> tuple[TensorSpec, ...]:
+    """The wrapper's tensors that the binary has too; the wrapper alone keeps unused inputs and constant outputs."""
+    names = {tensor.name for tensor in own}
+    return tuple(tensor for tensor in interface if tensor.name in names)
 
 
 def _golden(

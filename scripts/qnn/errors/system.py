@@ -86,6 +86,7 @@ def from_os_error(error: OSError) -> ForgeError:
         )
     if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
         return NotWritable(
-            f"{where} cannot be written: {reason}", remedy="choose another folder with --store or --out, or mend its permissions"
+            f"{where} cannot be written: {reason}",
+            remedy="choose another folder with --store or --out, or mend its permissions",
         )
     return InputOutputFault(f"{where}: {reason}", remedy="mend what is named here and run the command again")

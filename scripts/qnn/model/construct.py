@@ -63,6 +63,7 @@ def _source(name: str, data: Data) -> Source:
         member=data.get("file"),
         sha256=data.get("sha256"),
         size=None if size is None else int(size),
+        beside=tuple(data.get("beside", ())),
     )
 
 

@@ -30,7 +30,8 @@ class Source:
     40-digit commit), an https URL (url), ``owner/repo@tag/asset`` (github), a path relative to the model folder
     (local). `member` is the file wanted inside it: a path in the wheel, in the Hub repository, or in an archive
     (zip, tar); None where the download itself is the file. `sha256` (64 lower-case hex digits) and `size` (bytes)
-    describe the file that is used, after extraction; None only before `qnn-forge pin`.
+    describe the file that is used, after extraction; None only before `qnn-forge pin`. `beside` names the sources
+    whose files must lie beside this one: the external data of a large ONNX file.
     """
 
     name: str
@@ -39,13 +40,15 @@ class Source:
     member: str | None
     sha256: str | None
     size: int | None
+    beside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class InputSpec:
     """One graph input: its shape in integers and bucket symbols, and the dtype it shall have.
 
-    `dtype` is None to keep the ONNX file's own, or ``int32`` where an int64 input is to become int32.
+    `dtype` is None to keep the ONNX file's own, ``int32`` where an int64 input is to become int32, or ``int64`` where
+    one is to stay (the NPU computes with its low 32 bits).
     """
 
     name: str

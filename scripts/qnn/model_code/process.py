@@ -20,6 +20,10 @@ _TAIL_LINES = 8
 _TAIL_BYTES = 8192
 
 
+# Where Python would look for packages beside the environment's own.
+_ELSEWHERE = frozenset({"PYTHONPATH", "PYTHONHOME"})
+
+
 def environment_for_code(environment: Mapping[str, str], scratch: Path) -> dict[str, str]:
     """The variables that model code sees. Pure.
 
@@ -42,9 +46,14 @@ def environment_for_code(environment: Mapping[str, str], scratch: Path) -> dict[
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables that pip sees: all but those that sound secret (a package's build may run code). Pure.
 
-    pip's own (PIP_…) stay: an index address there may hold the password that the index needs.
+    pip's own (PIP_…) stay: an index address there may hold the password that the index needs. Python's search path
+    goes: pip takes what it finds there for installed, and the environment would lack it.
     """
-    return {name: value for name, value in environment.items() if name.startswith("PIP_") or not _SECRET.search(name)}
+    return {
+        name: value
+        for name, value in environment.items()
+        if name.startswith("PIP_") or not (_SECRET.search(name) or name in _ELSEWHERE)
+    }
 
 
 def run_logged(

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 import onnx
 import onnxruntime
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from google.protobuf.message import DecodeError
 from onnx import ModelProto, TensorProto
 
 from qnn.errors.graphs import ExternalDataMissing, ExternalDataOutside, InvalidGraph, NotOnnx, TooNew

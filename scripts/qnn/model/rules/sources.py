@@ -22,12 +22,16 @@ def references(subject: Subject) -> Iterator[tuple[KeyPath, str]]:
         for precision in subject.keys("graphs", graph, "source"):
             if (name := subject.text("graphs", graph, "source", precision)) is not None:
                 yield ("graphs", graph, "source", precision), name
+    for source in subject.keys("sources"):
+        for index in range(subject.length("sources", source, "beside")):
+            if (name := subject.text("sources", source, "beside", index)) is not None:
+                yield ("sources", source, "beside", index), name
     if (name := subject.text("licence", "text")) is not None:
         yield ("licence", "text"), name
 
 
 class KnownSource(Rule):
-    """What: A graph or the licence names a source that does not stand under `sources`.
+    """What: A graph, the licence or another source names a source that does not stand under `sources`.
 
     Why: There is no file to take.
 

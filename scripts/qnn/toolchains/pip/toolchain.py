@@ -92,9 +92,10 @@ class PipToolchain:
         return inspect_file(path, host, log=log)
 
     def _expected(self, request: CompileRequest) -> ExpectedBinary:
+        facts = request.graph
         graph = ExpectedGraph(
-            inputs=request.graph.inputs,
-            outputs=request.graph.outputs,
+            inputs=tuple(tensor for tensor in facts.inputs if tensor.name not in facts.unused_inputs),
+            outputs=tuple(tensor for tensor in facts.outputs if tensor.name not in facts.constant_outputs),
             quantized=frozenset() if needs_fp16(request.precision) else None,
         )
         return ExpectedBinary(

@@ -1,0 +1,144 @@
+"""What rebuilds what: a change reaches the keys of exactly the stages that it can change."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from qnn.build.keys import Keys, bundle_name
+from qnn.chips.table import load_table
+from qnn.model.spec import (
+    Checks,
+    Gates,
+    Graph,
+    InputSpec,
+    Licence,
+    Limits,
+    Model,
+    Publish,
+    Source,
+    SourceKind,
+    Targets,
+)
+from qnn.plan.targets import Target, Variant
+from qnn.toolchains.pip.toolchain import PipToolchain
+
+STAGES = ("prepared", "samples", "reference", "compiled", "package", "measured", "metrics", "bundle")
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Model:
+    """A model with its own code."""
+    folder = tmp_path / "toy"
+    folder.mkdir()
+    (folder / "data.py").write_text("def samples(): ...\n")
+    return Model(
+        name="toy",
+        version="1",
+        summary="A toy.",
+        task="test",
+        licence=Licence("MIT"),
+        sources={"weights": Source("weights", SourceKind.URL, "https://example.org/a.onnx", None, "ab" * 32, 7)},
+        graphs=(Graph("net", {"*": "weights"}, (InputSpec("x", (1, "n")),), "weights"),),
+        buckets={"default": {"n": 8}},
+        precisions=("fp16",),
+        targets=Targets(("all",)),
+        checks=Checks(data="data.py:samples", metric="data.py:score", gates=Gates(cosine=0.99)),
+        requires=("pillow==13.0.0",),
+        limits=Limits(),
+        publish=Publish(),
+        folder=folder,
+    )
+
+
+def digests(model: Model, memo: Path, chip: str = "SM8650") -> dict[str, str]:
+    soc = load_table().lookup(chip)
+    return digests_of(Target(Variant(model, "default", model.precisions[0]), soc), memo)
+
+
+def digests_of(target: Target, memo: Path) -> dict[str, str]:
+    keys = Keys(PipToolchain(), memo)
+    (graph,) = target.variant.model.graphs
+    found = {
+        "prepared": keys.prepared(target.variant, graph),
+        "samples": keys.samples(target.variant, graph),
+        "reference": keys.reference(target.variant, graph),
+        "compiled": keys.compiled(target, graph),
+        "package": keys.package(target),
+        "measured": keys.measured(target, graph),
+        "metrics": keys.metrics(target, graph),
+        "bundle": keys.bundle(target, verified=True),
+    }
+    return {stage: key.digest for stage, key in found.items()}
+
+
+def changed(before: dict[str, str], after: dict[str, str]) -> set[str]:
+    return {stage for stage in STAGES if before[stage] != after[stage]}
+
+
+def with_source(model: Model, **change: object) -> Model:
+    source = dataclasses.replace(model.sources["weights"], **change)  # type: ignore[arg-type]
+    return dataclasses.replace(model, sources={"weights": source})
+
+
+CHANGES: dict[str, tuple[Callable[[Model], Model], set[str]]] = {
+    "nothing": (lambda m: m, set()),
+    "folder": (lambda m: dataclasses.replace(m, folder=m.folder.parent / "toy" / ".." / "toy"), set()),
+    "summary": (lambda m: dataclasses.replace(m, summary="Another."), {"bundle"}),
+    "gates": (lambda m: dataclasses.replace(m, checks=dataclasses.replace(m.checks, gates=Gates(0.9))), {"bundle"}),
+    "limits": (lambda m: dataclasses.replace(m, limits=Limits(1, 1)), set()),
+    "where the same weights come from": (lambda m: with_source(m, locator="https://mirror.example/a.onnx"), {"bundle"}),
+    "weights": (lambda m: with_source(m, sha256="cd" * 32), set(STAGES)),
+    "bucket": (lambda m: dataclasses.replace(m, buckets={"default": {"n": 9}}), set(STAGES)),
+    "count": (
+        lambda m: dataclasses.replace(m, checks=dataclasses.replace(m.checks, samples=2)),
+        {"samples", "reference", "package", "measured", "metrics", "bundle"},
+    ),
+    "metric": (
+        lambda m: dataclasses.replace(m, checks=dataclasses.replace(m.checks, metric="data.py:other")),
+        {"metrics", "bundle"},
+    ),
+    "requires": (
+        lambda m: dataclasses.replace(m, requires=()),
+        {"samples", "reference", "package", "measured", "metrics", "bundle"},
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_of_the_model_reaches_what_it_can_change(model: Model, tmp_path: Path, change: str) -> None:
+    alter, reaches = CHANGES[change]
+    before = digests(model, tmp_path / "memo")
+    assert changed(before, digests(alter(model), tmp_path / "memo")) == reaches
+
+
+def test_the_model_s_code_reaches_samples_but_no_binary(model: Model, tmp_path: Path) -> None:
+    before = digests(model, tmp_path / "memo")
+    (model.folder / "data.py").write_text("def samples(): return 1\n")
+    after = digests(model, tmp_path / "memo")
+    assert changed(before, after) == set(STAGES) - {"prepared", "compiled"}
+
+
+def test_left_of_compile_no_chip_is_known(model: Model, tmp_path: Path) -> None:
+    one, other = digests(model, tmp_path / "memo"), digests(model, tmp_path / "memo", "SM8750")
+    assert changed(one, other) == {"compiled", "package", "measured", "metrics", "bundle"}
+
+
+def test_a_chip_s_prose_rebuilds_nothing_and_its_facts_rebuild_its_binaries(model: Model, tmp_path: Path) -> None:
+    target = Target(Variant(model, "default", "fp16"), load_table().lookup("SM8650"))
+    before = digests_of(target, tmp_path / "memo")
+    prose = dataclasses.replace(target.soc, marketing=("Another",), note="x", date="2030-01-01")
+    assert changed(before, digests_of(dataclasses.replace(target, soc=prose), tmp_path / "memo")) == set()
+    facts = dataclasses.replace(target.soc, vtcm_mb=4)
+    after = digests_of(dataclasses.replace(target, soc=facts), tmp_path / "memo")
+    assert changed(before, after) == {"compiled", "package", "measured", "metrics", "bundle"}
+
+
+def test_an_unverified_bundle_is_another_bundle(model: Model, tmp_path: Path) -> None:
+    keys = Keys(PipToolchain(), tmp_path)
+    target = Target(Variant(model, "default", "fp16"), load_table().lookup("SM8650"))
+    assert keys.bundle(target, verified=True).digest != keys.bundle(target, verified=False).digest
+    assert bundle_name(target, keys.toolchain).startswith("toy-1-default-fp16-SM8650-qairt")
