@@ -68,26 +68,28 @@ def run(count: int, seed: int, seeded_downloads: Path | None = None) -> int:
     `seeded_downloads` is a downloads folder to start from, so that not every try fetches the wheels again.
     """
     chance = random.Random(seed)
-    different = 0
+    killed = different = 0
     with tempfile.TemporaryDirectory(prefix="qnn-forge-chaos-") as scratch:
-        calm = Path(scratch) / "calm"
-        _seed(calm, seeded_downloads)
-        began = time.monotonic()
-        wanted = finish(calm)
-        whole = time.monotonic() - began
+        first, calm = Path(scratch) / "first", Path(scratch) / "calm"
+        _seed(first, seeded_downloads)
+        wanted = finish(first)
         assert wanted
-        for number in range(count):
-            folder = Path(scratch) / f"try{number}"
-            _seed(folder, calm / "store" / "downloads")
-            moment = chance.uniform(0.05, whole * 0.95)
-            killed = kill_once(folder, moment)
-            half_written = [
-                name for name in bytes_of(folder) if name in wanted and bytes_of(folder)[name] != wanted[name]
-            ]
-            same = finish(folder) == wanted and not half_written
-            different += not same
-            how, outcome = "killed" if killed else "ended ", "same bytes" if same else "DIFFERENT"
-            print(f"{number:3d} {how} at {moment:5.2f} s: {outcome}")
+        downloads = first / "store" / "downloads"
+        _seed(calm, downloads)
+        began = time.monotonic()
+        finish(calm)
+        whole = time.monotonic() - began
+        while killed < count:
+            folder = Path(scratch) / "try"
+            _seed(folder, downloads)
+            moment = chance.uniform(0.05, whole)
+            if kill_once(folder, moment):
+                left = bytes_of(folder)
+                whole_or_absent = all(left[name] == wanted[name] for name in left.keys() & wanted.keys())
+                same = finish(folder) == wanted and whole_or_absent
+                different += not same
+                print(f"{killed:3d} killed at {moment:5.2f} s: {'same bytes' if same else 'DIFFERENT'}", flush=True)
+                killed += 1
             shutil.rmtree(folder)
     print(f"{count} builds killed, {count - different} resumed to the same bytes, {different} did not")
     return different

@@ -289,3 +289,43 @@ def test_unused_inputs_and_constant_outputs_keep_their_place(workshop: Workshop)
     assert [tensor["name"] for tensor in graph["inputs"]] == ["x"]
     assert [tensor["name"] for tensor in graph["interface_inputs"]] == ["x", "idle"]
     assert workshop.forge("verify", str(folder)).code == 0
+
+
+def quantize(source: Path, target: Path, sample: Path) -> None:
+    """A w8a8 QDQ file of a float one, as ONNX Runtime's own quantizer makes it."""
+    from onnxruntime.quantization import CalibrationDataReader, QuantType, quantize_static  # noqa: PLC0415
+
+    class OneSample(CalibrationDataReader):  # type: ignore[misc]
+        def __init__(self) -> None:
+            self.left = [{"x": np.load(sample)["x"]}]
+
+        def get_next(self) -> dict[str, np.ndarray] | None:
+            return self.left.pop() if self.left else None
+
+    quantize_static(
+        source, target, OneSample(), activation_type=QuantType.QUInt8, weight_type=QuantType.QUInt8, per_channel=False
+    )
+
+
+def test_a_quantized_source_runs_on_a_chip_without_fp16(workshop: Workshop) -> None:
+    conv_net(workshop.model / "model.onnx", size=16)
+    quantize(workshop.model / "model.onnx", workshop.model / "w8a8.onnx", workshop.model / "samples" / "000.npz")
+    (workshop.model / "model.yaml").write_text(
+        YAML.format(extra="")
+        .replace("weights: {local: model.onnx}", "weights: {local: model.onnx}\n  small: {local: w8a8.onnx}")
+        .replace("source: weights", "source: {fp16: weights, w8a8: small}")
+        .replace("x: [1, 3, size, size]", "x: [1, 3, 16, 16]")
+        .replace("buckets:\n  s16: {size: 16}\n", "")
+        .replace("precisions: [fp16]", "precisions: [fp16, w8a8]")
+    )
+    assert workshop.forge("pin", "toy").code == 0
+    run = workshop.build("--soc", "SM7325,SM8650")
+    assert run.code == 0, run.err
+    made = {(t["precision"], t["soc"]): t["graphs"][0]["cosine"] for t in run.document["targets"]}
+    assert set(made) == {("fp16", "SM8650"), ("w8a8", "SM8650"), ("w8a8", "SM7325")}
+    assert all(cosine > 0.97 for cosine in made.values())
+    assert [(skip["soc"], skip["reason"]) for skip in run.document["skipped"]] == [("SM7325", "SM7325 has no fp16")]
+    folder = next(path for path in workshop.dist.glob("*w8a8-SM7325-*") if path.is_dir())
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert (manifest["chip"]["fp16"], manifest["graphs"][0]["vtcm_mb"]) == (False, 2)
+    assert workshop.forge("verify", str(folder)).code == 0

@@ -43,6 +43,13 @@ def test_damaged_memo_is_not_believed(tmp_path: Path) -> None:
 
 def test_a_package_stands_for_all_its_modules(tmp_path: Path) -> None:
     whole = code_digest(["qnn.store.*"], tmp_path)
-    named = ["qnn.store", "qnn.store.code", "qnn.store.digest", "qnn.store.prune", "qnn.store.store"]
+    named = [
+        "qnn.store",
+        "qnn.store.code",
+        "qnn.store.digest",
+        "qnn.store.prune",
+        "qnn.store.store",
+        "qnn.store.transport",
+    ]
     assert code_digest(named, tmp_path) == whole
     assert code_digest(named[:-1], tmp_path) != whole

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from qnn.build.builder import Builder, Folders
-from qnn.build.events import Listener, Stage
+from qnn.build.events import Listener, Silence, Stage
 from qnn.build.install import install
 from qnn.build.keys import Keys, bundle_name
 from qnn.build.results import TargetResult, graph_results
 from qnn.child import HostPool
 from qnn.errors.base import ForgeError
-from qnn.plan.targets import BuildPlan, Target
+from qnn.plan.targets import BuildPlan, Target, Variant
 from qnn.store import Store
 from qnn.toolchains.pip.toolchain import PipToolchain
 
@@ -43,6 +43,17 @@ def run_build(request: BuildRequest, listener: Listener) -> tuple[TargetResult, 
             return _build_one(builder, target, request.out, verified=target.name in to_verify, listener=listener)
 
         return tuple(_in_order(one, request, pool))
+
+
+def run_prepare(variants: Sequence[Variant], store: Path, jobs: int) -> None:
+    """Make all that does not depend on the chip; raises the first ForgeError."""
+    with Store(store) as opened, HostPool(jobs) as pool:
+        builder = Builder(opened, PipToolchain(), pool, folders_of(store), Silence())
+        for variant in variants:
+            for graph in variant.model.graphs:
+                builder.reference(variant, graph)  # needs the samples, which need the prepared graph
+            for name in variant.model.sources:
+                builder.source(variant, name)
 
 
 def preview(request: BuildRequest) -> list[tuple[Target, bool, bool]]:

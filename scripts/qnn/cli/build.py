@@ -45,7 +45,7 @@ def build(  # noqa: PLR0913, PLR0917 - one parameter an option
 
     \b
     qnn-forge build silero-vad --soc SM8650
-    qnn-forge build ppocr-v4 --soc 'SM87*,QCS8550' --bucket w320 --out dist
+    qnn-forge build ppocr-v4 --soc 'SM87*,QCS8550' --bucket p320 --out dist
     qnn-forge build --soc flagships --verify per-arch --json
     """
     from qnn.build.run import BuildRequest, run_build  # noqa: PLC0415

@@ -6,11 +6,15 @@ import re
 import time
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from qnn.cli.console import out, print_json
 from qnn.cli.options import json_option, store_option
+
+if TYPE_CHECKING:
+    from qnn.store import Entry
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
@@ -115,6 +119,57 @@ def verify(store: Path, as_json: bool) -> int:
             out().print(f"{found['stage']} {digest[:16]}: {'; '.join(found['wrong'])}; removed")
         out().print(f"{total} entries checked, {len(damaged)} damaged")
     return int(ExitCode.SYSTEM if damaged else ExitCode.OK)
+
+
+@store.command(name="export")
+@click.argument("archive", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--model", required=True, metavar="MODEL", help="A name below models/, or a folder.")
+@click.option("--bucket", "buckets", multiple=True, metavar="NAME", help="Only these shape buckets (globs).")
+@click.option("--precision", "precisions", multiple=True, metavar="NAME", help="Only these precisions (globs).")
+@click.option("--soc", "socs", multiple=True, metavar="EXPR", help="Also what was made for these chips.")
+@store_option
+@json_option
+def export_(
+    *,
+    archive: Path,
+    model: str,
+    buckets: tuple[str, ...],
+    precisions: tuple[str, ...],
+    socs: tuple[str, ...],
+    store: Path,
+    as_json: bool,
+) -> None:
+    """Pack what the store has of a MODEL into ARCHIVE (a tar), for another machine."""
+    from qnn.build.selection import entries_wanted  # noqa: PLC0415
+    from qnn.store import Store  # noqa: PLC0415
+    from qnn.store.transport import pack  # noqa: PLC0415
+
+    with Store(store) as opened:
+        entries = pack(opened, entries_wanted(opened, model, buckets, precisions, socs), archive)
+    _say("exported", entries, as_json=as_json)
+
+
+@store.command(name="import")
+@click.argument("archives", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path, dir_okay=False))
+@store_option
+@json_option
+def import_(*, archives: tuple[Path, ...], store: Path, as_json: bool) -> None:
+    """Take over what ARCHIVES (tars that `export` made) hold, after checking every byte."""
+    from qnn.store import Store  # noqa: PLC0415
+    from qnn.store.transport import unpack  # noqa: PLC0415
+
+    with Store(store) as opened:
+        entries = tuple(entry for archive in archives for entry in unpack(opened, archive))
+    _say("imported", entries, as_json=as_json)
+
+
+def _say(verb: str, entries: tuple[Entry, ...], *, as_json: bool) -> None:
+    size = sum(entry.size for entry in entries)
+    if as_json:
+        named = [{"stage": entry.stage, "digest": entry.digest, "bytes": entry.size} for entry in entries]
+        print_json({"schema": 1, "bytes": size, "entries": named})
+    else:
+        out().print(f"{verb} {len(entries)} entries, {_megabytes(size)}")
 
 
 def _megabytes(size: int) -> str:

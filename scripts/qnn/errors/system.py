@@ -61,6 +61,20 @@ class InputOutputFault(ForgeError):
     exit_code = ExitCode.SYSTEM
 
 
+class ForeignEntry(ForgeError):
+    """What: A tar given to `qnn-forge store import` is damaged, or holds an entry that is not what its name says.
+
+    Why: Entries are taken on trust in every later build, so each is checked on the way in: its record must hash to its
+    digest, and every file must have the recorded size and sha256.
+
+    Mend: Export the entries again. If the tar came from elsewhere, do not use it; build anew.
+    """
+
+    id = "QF905"
+    title = "a store entry is not what it says"
+    exit_code = ExitCode.SYSTEM
+
+
 class InternalFault(ForgeError):
     """What: qnn-forge met something it does not know how to handle. This is a defect of qnn-forge.
 

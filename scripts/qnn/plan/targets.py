@@ -77,15 +77,13 @@ def plan_build(models: Sequence[Model], wanted: Wanted, table: ChipTable) -> Bui
     skipped: list[Skipped] = []
     for model in models:
         chosen = _chips(model, wanted, table)
-        for bucket in _narrow(sorted(model.buckets), wanted.buckets, model, UnknownBucket):
-            for precision in _narrow(model.precisions, wanted.precisions, model, UnknownPrecision):
-                variant = Variant(model, bucket, precision)
-                for soc, excluded in chosen:
-                    reason = excluded or _lacks(soc, precision)
-                    if reason:
-                        skipped.append(Skipped(variant, soc, reason))
-                    else:
-                        targets.append(Target(variant, soc))
+        for variant in variants_of(model, wanted):
+            for soc, excluded in chosen:
+                reason = excluded or _lacks(soc, variant.precision)
+                if reason:
+                    skipped.append(Skipped(variant, soc, reason))
+                else:
+                    targets.append(Target(variant, soc))
     _require_named(named_outright(wanted.socs, table), targets, skipped)
     if not targets:
         raise NothingToBuild(
@@ -94,6 +92,18 @@ def plan_build(models: Sequence[Model], wanted: Wanted, table: ChipTable) -> Bui
             details=[f"{skip.variant.name} on {skip.soc.name}: {skip.reason}" for skip in skipped[:10]],
         )
     return BuildPlan(tuple(targets), tuple(skipped))
+
+
+def variants_of(model: Model, wanted: Wanted) -> tuple[Variant, ...]:
+    """The model's variants that are wanted, by bucket, then precision.
+
+    Raises UnknownBucket (QF208) and UnknownPrecision (QF209) for names the model does not have.
+    """
+    return tuple(
+        Variant(model, bucket, precision)
+        for bucket in _narrow(sorted(model.buckets), wanted.buckets, model, UnknownBucket)
+        for precision in _narrow(model.precisions, wanted.precisions, model, UnknownPrecision)
+    )
 
 
 def _chips(model: Model, wanted: Wanted, table: ChipTable) -> list[tuple[Soc, str]]:
