@@ -6,9 +6,11 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -329,3 +331,28 @@ def test_a_quantized_source_runs_on_a_chip_without_fp16(workshop: Workshop) -> N
     manifest = json.loads((folder / "manifest.json").read_text())
     assert (manifest["chip"]["fp16"], manifest["graphs"][0]["vtcm_mb"]) == (False, 2)
     assert workshop.forge("verify", str(folder)).code == 0
+
+
+def test_interrupt_ends_everything_and_the_next_build_goes_on(workshop: Workshop) -> None:
+    script = (
+        "import sys; from qnn.toolchains.pip.toolchain import PipToolchain\n"
+        "PipToolchain.compile_job = 'tests.e2e.fake_compiler:hang'\n"
+        "from qnn.cli import run; sys.exit(run(sys.argv[1:]))\n"
+    )
+    build = subprocess.Popen(
+        [sys.executable, "-c", script, "build", "toy", "--soc", "SM8650,SM8750", "--jobs", "2"],
+        cwd=workshop.root,
+        env=environment(workshop.store),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while len(list(workshop.store.glob("logs/compile-*"))) < 2:  # both compiles hang
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    build.send_signal(signal.SIGINT)
+    _, errors = build.communicate(timeout=60)
+    assert build.returncode == 130, errors
+    assert errors.strip() == "interrupted; what was finished is kept, the same command goes on from there"
+    assert workshop.forge("store", "prune", "--max-age", "1000").code == 0  # nobody holds the store any more
+    assert workshop.build("--soc", "SM8650").code == 0
