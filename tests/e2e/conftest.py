@@ -72,8 +72,11 @@ class Workshop:
 
     def forge(self, *arguments: str, env: dict[str, str] | None = None) -> Run:
         """Run qnn-forge in the workshop."""
+        return self._run([sys.executable, "-m", "qnn.cli", *arguments], env)
+
+    def _run(self, command: list[str], env: dict[str, str] | None) -> Run:
         done = subprocess.run(
-            [sys.executable, "-m", "qnn.cli", *arguments],
+            command,
             cwd=self.root,
             env={**environment(self.store), **(env or {})},
             capture_output=True,
@@ -82,6 +85,15 @@ class Workshop:
             timeout=300,
         )
         return Run(done.returncode, done.stdout, done.stderr)
+
+    def build_with(self, compile_job: str, *arguments: str) -> Run:
+        """qnn-forge build toy … with another compile job in the real one's place (see fake_compiler.py)."""
+        script = (
+            "import sys; from qnn.toolchains.pip.toolchain import PipToolchain\n"
+            f"PipToolchain.compile_job = 'tests.e2e.fake_compiler:{compile_job}'\n"
+            "from qnn.cli import run; sys.exit(run(sys.argv[1:]))\n"
+        )
+        return self._run([sys.executable, "-c", script, "build", "toy", *arguments], None)
 
     def build(self, *arguments: str, env: dict[str, str] | None = None) -> Run:
         """qnn-forge build toy --json …"""

@@ -184,49 +184,23 @@ def test_unsupported_operator_is_named(workshop: Workshop) -> None:
 def test_compiler_faults_are_one_error_each(workshop: Workshop, job: str, id_: str, code: int) -> None:
     yaml = workshop.model / "model.yaml"
     yaml.write_text(yaml.read_text() + "limits: {memory_gb: 0.5, minutes: 0.05}\n")
-    script = (
-        "import sys; from qnn.toolchains.pip.toolchain import PipToolchain\n"
-        f"PipToolchain.compile_job = 'tests.e2e.fake_compiler:{job}'\n"
-        "from qnn.cli import run; sys.exit(run(sys.argv[1:]))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script, "build", "toy", "--soc", "SM8650"],
-        cwd=workshop.root,
-        env=environment(workshop.store),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == code, done.stderr
-    assert id_ in done.stderr
-    assert "Traceback" not in done.stderr
+    run = workshop.build_with(job, "--soc", "SM8650")
+    assert run.code == code, run.err
+    assert id_ in run.err
+    assert "Traceback" not in run.err
     assert not list(workshop.dist.glob("toy*"))
     assert workshop.build("--soc", "SM8650", "--dry-run").document["targets"][0]["cached"] is False
-    log = next(line.split("log: ")[1] for line in done.stderr.splitlines() if "log: " in line)
+    log = next(line.split("log: ")[1] for line in run.err.splitlines() if "log: " in line)
     assert os.path.exists(log)
     yaml.write_text(yaml.read_text().replace("limits: {memory_gb: 0.5, minutes: 0.05}\n", ""))
     assert workshop.build("--soc", "SM8650").code == 0  # nothing is left that stands in the way
 
 
 def test_a_binary_for_another_chip_fails_the_read_back_gate(workshop: Workshop) -> None:
-    script = (
-        "import sys; from qnn.toolchains.pip.toolchain import PipToolchain\n"
-        "PipToolchain.compile_job = 'tests.e2e.fake_compiler:for_another_chip'\n"
-        "from qnn.cli import run; sys.exit(run(sys.argv[1:]))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script, "build", "toy", "--soc", "SM8650"],
-        cwd=workshop.root,
-        env=environment(workshop.store),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 8, done.stderr
-    assert "QF603" in done.stderr
-    assert "soc_model: planned 57 (SM8650), found 69" in done.stderr
+    run = workshop.build_with("for_another_chip", "--soc", "SM8650")
+    assert run.code == 8, run.err
+    assert "QF603" in run.err
+    assert "soc_model: planned 57 (SM8650), found 69" in run.err
 
 
 def test_full_disk(workshop: Workshop, small_disk: Path) -> None:

@@ -92,7 +92,7 @@ def garbled(name: str, data: bytes) -> tuple[str, bytes]:
     [
         (other_content, "not what its record says"),
         (other_key, "another entry's"),
-        (outside, "no part of an entry"),
+        (outside, "would leave its folder"),
         (garbled, "cannot be read"),
     ],
 )

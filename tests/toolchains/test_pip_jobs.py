@@ -11,10 +11,10 @@ from qnn.binary.gate import ExpectedBinary, ExpectedGraph
 from qnn.chips.table import load_table
 from qnn.errors.toolchain import CompilerRefused, ContextDoesNotLoad, NoContext
 from qnn.npz import write_npz
+from qnn.onnxruntime_errors import ORT_ERRORS
 from qnn.tensors import TensorSpec
 from qnn.toolchains.pip import jobs
 from qnn.toolchains.pip.request import CompileJob
-from qnn.toolchains.pip.session import ORT_ERRORS
 from qnn.toolchains.protocol import RunRequest
 from tests.e2e.conftest import conv_net
 

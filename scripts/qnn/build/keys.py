@@ -7,7 +7,7 @@ a build with nothing to do reads nothing but its own result.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -25,15 +25,34 @@ from qnn.store.digest import Value
 from qnn.toolchains.protocol import Toolchain
 
 _PREPARE_PACKAGES = ("onnx", "onnxsim", "onnxruntime", "numpy")
+# Packages whose version is part of some key: another pin of one of these makes new outputs.
+KEY_PACKAGES = frozenset({*_PREPARE_PACKAGES, "onnxruntime-qnn"})
+# Modules that make the keys themselves: a change of one may change any key.
+KEY_MODULES = ("qnn.build.keys", "qnn.store.code", "qnn.store.digest")
 # The modules whose code makes each stage's output.
+_PREPARE = ("qnn.prepare.*",)
 _MODEL_CODE = ("qnn.model_code.*", "qnn.build.inputs", "qnn.build.shipped", "qnn.npz", "qnn.tensors")
-_REFERENCE = ("qnn.verify.reference", "qnn.npz")
+_REFERENCE = ("qnn.verify.reference", "qnn.npz", "qnn.onnxruntime_errors")
 _PACKAGE = ("qnn.build.package", "qnn.verify.golden", "qnn.npz", "qnn.tensors")
 _MEASURE = ("qnn.verify.compare", "qnn.verify.comparison", "qnn.verify.saturation", "qnn.npz", "qnn.build.measured")
 _BUNDLE = (
     "qnn.bundle.*", "qnn.build.assemble", "qnn.build.compiled", "qnn.build.judge", "qnn.build.metrics",
     "qnn.verify.comparison", "qnn.verify.gates", "qnn.verify.wording",
 )  # fmt: skip
+
+
+def stage_modules(toolchain: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+    """Which modules' code is part of the key of each stage. `toolchain` is Toolchain.code_modules."""
+    return {
+        "prepare": _PREPARE,
+        "samples": _MODEL_CODE,
+        "reference": _REFERENCE,
+        "compile": tuple(toolchain),
+        "package": _PACKAGE,
+        "measure": (*toolchain, *_MEASURE),
+        "metric": _MODEL_CODE,
+        "bundle": (*_BUNDLE, "qnn"),  # the version of qnn-forge stands in qnn/__init__.py
+    }
 
 
 @dataclass
@@ -57,7 +76,7 @@ class Keys:
             "packages": _versions(_PREPARE_PACKAGES),
         }
         inputs = self._with_beside(model, graph.source_for(variant.precision))
-        return StageKey("prepare", self._code("qnn.prepare.*"), parameters, inputs)
+        return StageKey("prepare", self._code(*_PREPARE), parameters, inputs)
 
     def samples(self, variant: Variant, graph: Graph) -> StageKey:
         """The real inputs a graph is checked with."""

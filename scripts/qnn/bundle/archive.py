@@ -6,11 +6,11 @@ import gzip
 import struct
 import tarfile
 import zlib
-from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import IO
 
 from qnn.errors.bundles import UnsafeArchive
+from qnn.tar import UnsafeTarError, extract_files
 
 # Level 1 by measurement: a context binary that shrinks at all shrinks as much at level 1 as at level 6 (19 %).
 _LEVEL = 1
@@ -21,8 +21,6 @@ _PROBE_EVERY = 4 << 20
 _CHUNK = 1 << 20
 # Seconds since the epoch for every member, 1980-01-01, the earliest a zip can hold: archives carry no clock.
 _EPOCH = 315_532_800
-_MAX_BYTES = 64 << 30
-_MAX_MEMBERS = 100_000
 
 
 def write_archive(folder: Path, root: str, target: Path) -> None:
@@ -85,46 +83,18 @@ def _shrinks(path: Path, size: int) -> bool:
 def extract_archive(archive: Path, folder: Path) -> Path:
     """Extract a bundle archive into the empty `folder`; returns the bundle's own folder inside it.
 
-    Every member is checked before it is written; raises UnsafeArchive (QF703) for anything but plain files below one
-    top folder, for a truncated or foreign file, and for more than 64 GiB or 100,000 files.
+    Raises UnsafeArchive (QF703) for anything but plain files below one top folder, and for a truncated or foreign file.
     """
-    roots: set[str] = set()
     try:
-        with tarfile.open(archive, mode="r:gz") as packed:
-            for member, parts in _safe_members(packed, archive):
-                roots.add(parts[0])
-                target = folder.joinpath(*parts)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                stream = packed.extractfile(member)
-                assert stream is not None
-                with target.open("xb") as out:
-                    _copy(stream, out)
+        extract_files(archive, folder, "r:gz")
+    except UnsafeTarError as error:
+        raise UnsafeArchive(f"{archive.name} {error}", remedy=_AGAIN) from None
     except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise UnsafeArchive(f"{archive.name} is truncated or not a bundle archive: {error}", remedy=_AGAIN) from None
-    except FileExistsError:
-        raise UnsafeArchive(f"{archive.name} holds two files of one name", remedy=_AGAIN) from None
+    roots = sorted(folder.iterdir())
     if len(roots) != 1:
         raise UnsafeArchive(f"{archive.name} holds {len(roots)} top folders, not one", remedy=_AGAIN)
-    return folder / roots.pop()
-
-
-def _safe_members(packed: tarfile.TarFile, archive: Path) -> Iterator[tuple[tarfile.TarInfo, tuple[str, ...]]]:
-    total = 0
-    for count, member in enumerate(packed, 1):
-        parts = PurePosixPath(member.name).parts
-        total += member.size
-        if not member.isfile():
-            raise UnsafeArchive(f"{archive.name}: {member.name!r} is not a plain file", remedy=_AGAIN)
-        if member.name.startswith("/") or ".." in parts or len(parts) < 2 or "\\" in member.name or "\0" in member.name:
-            raise UnsafeArchive(f"{archive.name}: {member.name!r} would leave its folder", remedy=_AGAIN)
-        if count > _MAX_MEMBERS or total > _MAX_BYTES:
-            raise UnsafeArchive(f"{archive.name} is larger than any bundle", remedy=_AGAIN)
-        yield member, parts
-
-
-def _copy(source: IO[bytes], target: IO[bytes]) -> None:
-    while chunk := source.read(_CHUNK):
-        target.write(chunk)
+    return roots[0]
 
 
 _AGAIN = "download the archive again; if it is the same, report it to whoever published it"

@@ -7,13 +7,10 @@ from pathlib import Path
 
 import numpy
 import onnxruntime
-from onnxruntime.capi import onnxruntime_pybind11_state as _state
 
-_ERRORS: tuple[type[Exception], ...] = (
-    RuntimeError,
-    ValueError,
-    *(kind for kind in vars(_state).values() if isinstance(kind, type) and issubclass(kind, Exception)),
-)
+from qnn.onnxruntime_errors import ORT_ERRORS
+
+_ERRORS: tuple[type[Exception], ...] = (RuntimeError, ValueError, *ORT_ERRORS)
 _FATAL_ONLY = 4
 
 

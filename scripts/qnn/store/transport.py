@@ -11,15 +11,13 @@ import os
 import shutil
 import tarfile
 import uuid
-from collections.abc import Iterable, Iterator
-from pathlib import Path, PurePosixPath
+from collections.abc import Iterable
+from pathlib import Path
 
 from qnn.errors.system import ForeignEntry, from_os_error
 from qnn.store.digest import StageKey
 from qnn.store.store import Entry, Store
-
-_CHUNK = 1 << 20
-_MAX_BYTES = 256 << 30
+from qnn.tar import UnsafeTarError, extract_files
 
 
 def pack(store: Store, keys: Iterable[StageKey], target: Path) -> tuple[Entry, ...]:
@@ -50,8 +48,10 @@ def unpack(store: Store, archive: Path) -> tuple[Entry, ...]:
     work = store.root / "tmp" / f"import-{uuid.uuid4().hex}"
     try:
         work.mkdir(parents=True)
-        _extract(archive, work)
+        extract_files(archive, work, "r:")
         return tuple(_take(store, folder, archive) for folder in sorted(work.iterdir()))
+    except UnsafeTarError as error:
+        raise _foreign(archive, f"it {error}") from None
     except (tarfile.TarError, EOFError) as error:
         raise _foreign(archive, f"it is truncated or no tar: {error}") from None
     except OSError as error:
@@ -66,28 +66,6 @@ def _add(archive: tarfile.TarFile, path: Path, name: str) -> None:
     member.mode = 0o644
     with path.open("rb") as stream:
         archive.addfile(member, stream)
-
-
-def _extract(archive: Path, work: Path) -> None:
-    with tarfile.open(archive, "r:") as packed:
-        for member, parts in _safe(packed, archive):
-            target = work.joinpath(*parts)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            source = packed.extractfile(member)
-            assert source is not None
-            with target.open("xb") as out:
-                shutil.copyfileobj(source, out, _CHUNK)
-
-
-def _safe(packed: tarfile.TarFile, archive: Path) -> Iterator[tuple[tarfile.TarInfo, tuple[str, ...]]]:
-    total = 0
-    for member in packed:
-        parts = PurePosixPath(member.name).parts
-        total += member.size
-        inside = len(parts) >= 2 and ".." not in parts and not member.name.startswith("/") and "\\" not in member.name
-        if not member.isfile() or not inside or total > _MAX_BYTES:
-            raise _foreign(archive, f"{member.name!r} is no part of an entry")
-        yield member, parts
 
 
 def _take(store: Store, folder: Path, archive: Path) -> Entry:

@@ -21,11 +21,6 @@ if TYPE_CHECKING:
     import onnxruntime as ort
     from numpy.typing import NDArray
 
-_ORT_ERRORS = (
-    "Fail", "InvalidArgument", "NoSuchFile", "NoModel", "EngineError", "RuntimeException", "InvalidProtobuf",
-    "ModelLoaded", "NotImplemented", "InvalidGraph", "EPFail",
-)  # fmt: skip
-
 _DTYPES = {
     "tensor(float)": "float32", "tensor(float16)": "float16", "tensor(double)": "float64", "tensor(bool)": "bool",
     "tensor(int8)": "int8", "tensor(int16)": "int16", "tensor(int32)": "int32", "tensor(int64)": "int64",
@@ -62,9 +57,9 @@ def reference(request: ReferenceRequest) -> ReferenceResult:
     SampleDoesNotFit (QF632) for names, dtypes and shapes, ReferenceNotFinite (QF630) for infinity or NaN in a result.
     """
     from qnn.npz import write_npz  # noqa: PLC0415
+    from qnn.onnxruntime_errors import ORT_ERRORS  # noqa: PLC0415
 
     session = _session(request.model)
-    errors = _ort_errors()
     names = [output.name for output in session.get_outputs()]
     files: list[Path] = []
     specs: tuple[TensorSpec, ...] = ()
@@ -72,7 +67,7 @@ def reference(request: ReferenceRequest) -> ReferenceResult:
         feed = _feed(session, _read(sample), sample.name)
         try:
             results = dict(zip(names, session.run(names, feed), strict=True))
-        except errors as error:
+        except ORT_ERRORS as error:
             raise _failed(f"{request.model.name} fails on sample {sample.name}", error) from None
         _require_finite(results, sample.name)
         target = request.output / f"{number:03d}.npz"
@@ -85,6 +80,8 @@ def reference(request: ReferenceRequest) -> ReferenceResult:
 def _session(model: Path) -> ort.InferenceSession:
     import onnxruntime as ort  # noqa: PLC0415
 
+    from qnn.onnxruntime_errors import ORT_ERRORS  # noqa: PLC0415
+
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1
@@ -92,15 +89,8 @@ def _session(model: Path) -> ort.InferenceSession:
     options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
     try:
         return ort.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
-    except _ort_errors() as error:
+    except ORT_ERRORS as error:
         raise _failed(f"{model.name} does not load", error) from None
-
-
-def _ort_errors() -> tuple[type[Exception], ...]:
-    """What a session or a run can raise; these exceptions have no base class of their own."""
-    from onnxruntime.capi import onnxruntime_pybind11_state as state  # noqa: PLC0415
-
-    return tuple(getattr(state, name) for name in _ORT_ERRORS)
 
 
 def _read(sample: Path) -> dict[str, NDArray[Any]]:

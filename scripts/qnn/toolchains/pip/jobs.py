@@ -15,10 +15,10 @@ from qnn.errors.base import ForgeError
 from qnn.errors.graphs import UnsupportedOps
 from qnn.errors.toolchain import CompilerRefused, ContextDoesNotLoad, EmulatorFailed, NoContext
 from qnn.npz import read_npz, write_npz
+from qnn.onnxruntime_errors import ORT_ERRORS
 from qnn.toolchains.pip.op_trace import TRACE_FILE, RefusedNode, diagnose
 from qnn.toolchains.pip.request import CompileJob
 from qnn.toolchains.pip.session import (
-    ORT_ERRORS,
     CompileOptions,
     compile_options,
     compiling_session,

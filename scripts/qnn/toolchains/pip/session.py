@@ -8,21 +8,14 @@ from pathlib import Path
 
 import onnxruntime as ort
 import onnxruntime_qnn
-from onnxruntime.capi import onnxruntime_pybind11_state as _state
 
 from qnn.chips.table import Soc
+from qnn.onnxruntime_errors import ORT_ERRORS
+
+__all__ = ["ORT_ERRORS", "CompileOptions", "compile_options", "compiling_session", "loading_session"]
 
 _PROVIDER = "QNNExecutionProvider"
 _WARNINGS = 2
-# ONNX Runtime's exceptions have no common base class; these are the ones a session or a run can raise.
-ORT_ERRORS: tuple[type[Exception], ...] = tuple(
-    getattr(_state, name)
-    for name in (
-        "Fail", "InvalidArgument", "NoSuchFile", "NoModel", "EngineError", "RuntimeException", "InvalidProtobuf",
-        "ModelLoaded", "NotImplemented", "InvalidGraph", "EPFail", "ModelRequiresCompilation",
-    )
-    if hasattr(_state, name)
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
