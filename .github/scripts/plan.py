@@ -1,0 +1,64 @@
+"""Ask `qnn-forge plan` what to build and hand this run's share of it to GitHub.
+
+REQUEST holds the inputs of the workflow. Writes WORK/out/plan.json, the plan as a table into the step summary, and the
+outputs prepare and compile (matrices), empty, and shards (a JSON list of numbers).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from forge import WORK, Request, append, output, request
+
+
+def arguments(asked: Request) -> list[str]:
+    """The command line of `qnn-forge plan`. Values that begin with a dash stay values."""
+    options = [f"--soc={expression}" for expression in asked.socs]
+    options += [f"--precision={name}" for name in asked.precisions]
+    options += [f"--changed-from={asked.changed_from}"] if asked.changed_from else []
+    options += [f"--labels={asked.labels}"] if asked.labels else []
+    return [*options, f"--models-dir={asked.models_dir}", "--", *asked.models]
+
+
+def shares(plan: dict[str, Any], jobs: int) -> list[list[dict[str, Any]]]:
+    """All compile jobs of the plan, cut into shares of at most `jobs`."""
+    every = [job for matrix in plan["compile"] for job in matrix["include"]]
+    return [every[start : start + jobs] for start in range(0, len(every), jobs)]
+
+
+def share(plan: dict[str, Any], shard: int, jobs: int) -> dict[str, Any]:
+    """The step's outputs: the compile jobs of this share, and the prepare jobs those need."""
+    cut = shares(plan, jobs)
+    mine = cut[shard] if shard < len(cut) else []
+    needed = {job["prepare_id"] for job in mine}
+    return {
+        "prepare": {"include": [job for job in plan["prepare"]["include"] if job["id"] in needed]},
+        "compile": {"include": mine},
+        "empty": not mine or bool(plan["dry_run"]),
+        "shards": list(range(len(cut))),
+    }
+
+
+def main() -> None:
+    asked = request(os.environ["REQUEST"])
+    command = arguments(asked)
+    plan = json.loads(output("plan", "--github", *command))
+    mine = share(plan, asked.shard, asked.shard_jobs)
+    out = WORK / "out"
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "plan.json").write_text(output("plan", "--json", *command))
+    # Indented text is a code block in which nothing is markdown: names appear as they are.
+    table = "".join(f"    {line}\n" for line in output("plan", *command).splitlines())
+    append("GITHUB_STEP_SUMMARY", f"### Plan\n\n{table}\n")
+    append("GITHUB_OUTPUT", "".join(f"{name}={json.dumps(value)}\n" for name, value in sorted(mine.items())))
+    left = len(mine["shards"]) - 1
+    if left > 0:
+        print(
+            f"::notice title=Shares::share {asked.shard} of {left + 1} is built here; the input `shard` picks another"
+        )
+
+
+if __name__ == "__main__":
+    main()
