@@ -25,6 +25,7 @@ _COMMANDS = {
     "inspect": ("qnn.cli.inspect:inspect", "Say what a context binary holds."),
     "lint": ("qnn.cli.lint:lint", "Check model YAML files and report every problem."),
     "pin": ("qnn.cli.pin:pin", "Fill in sha256 and size of a model's sources."),
+    "plan": ("qnn.cli.plan:plan", "Say what would be built, why, and what it costs."),
     "prepare": ("qnn.cli.prepare:prepare", "Make ready what does not depend on the chip."),
     "soc": ("qnn.cli.soc:soc", "List, show and check the chips of the chip table."),
     "store": ("qnn.cli.store:store", "Look at, prune, check and carry the store of stage outputs."),

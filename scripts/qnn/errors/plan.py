@@ -59,3 +59,18 @@ class UnknownPrecision(ForgeError):
     title = "the model has no such precision"
     exit_code = ExitCode.CHIP
     what: ClassVar[str] = "precision"
+
+
+class NoBase(ForgeError):
+    """What: `--changed-from` names a commit that git does not know here, or that has no history in common with HEAD.
+
+    Why: What changed is told by comparing HEAD with the commit where it left the base. A shallow clone, as CI services
+    make, has neither.
+
+    Mend: Fetch the whole history (`git fetch --unshallow`, `fetch-depth: 0` of actions/checkout) and name a branch, tag
+    or commit that exists, as `origin/main`. Or list the changed files with `--changed`.
+    """
+
+    id = "QF950"
+    title = "the base of a change cannot be read"
+    exit_code = ExitCode.SYSTEM
