@@ -101,6 +101,14 @@ def test_all_are_checked_when_the_first_fails(built: Workshop) -> None:
     assert [bundle["verdict"] for bundle in run.document["bundles"]] == ["failed", "ok"]
 
 
+def test_a_bundle_that_was_not_verified_can_be(workshop: Workshop) -> None:
+    assert workshop.build("--soc", "SM8550,QCS8550", "--verify", "per-arch").code == 0
+    name = NAME.replace("SM8650", "SM8550")
+    assert json.loads((workshop.dist / name / "manifest.json").read_text())["verified"] is False
+    run = workshop.forge("verify", f"dist/{name}")
+    assert run.code == 0, run.err
+
+
 def test_the_readme_s_onnxruntime_lines_work(built: Workshop) -> None:
     readme = (built.dist / NAME / "README.txt").read_text()
     found = re.search(r"  python - <<'END'\n(.*?)\n  END", readme, re.DOTALL)

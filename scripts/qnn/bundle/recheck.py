@@ -13,6 +13,7 @@ from qnn.bundle.archive import extract_archive
 from qnn.bundle.manifest import Manifest, ManifestGraph, ManifestTensor, from_json
 from qnn.child import Host, Limits
 from qnn.errors.bundles import DamagedBundle, InvalidManifest
+from qnn.model.spec import Gates
 from qnn.store import file_digest
 from qnn.tensors import TensorSpec
 from qnn.toolchains.protocol import RunRequest, Toolchain
@@ -109,8 +110,9 @@ def _recheck_graph(
             output=output,
         )
         outputs = toolchain.run(request, host, log=log, limits=Limits())
+    # A bundle that was not verified when it was made carries no gates of its own, so the defaults hold.
     gates = {numeric.name: numeric.gates for numeric in graph.numerics}
-    verdicts = tuple(judge(output, gates[output.name], None, manifest.precision) for output in outputs)
+    verdicts = tuple(judge(output, gates.get(output.name, Gates()), None, manifest.precision) for output in outputs)
     error = verify_error(f"{manifest.name} {graph.name}", verdicts)
     if error is not None:
         raise error
