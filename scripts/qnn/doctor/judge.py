@@ -39,6 +39,10 @@ _MEMORY_WISHED = 2_000_000_000
 _DISK_NEEDED = 200_000_000
 _DISK_WISHED = 2_000_000_000
 _REINSTALL = "pip install --force-reinstall --no-deps -c constraints.txt onnxruntime-qnn"
+# What the dynamic linker says of a library that another one needs.
+_NEEDED_LIBRARY = re.compile(r"(\S+\.so[.\d]*): cannot open shared object file")
+# Seen missing from slim images: libQnnSystem.so needs libatomic.
+_DEBIAN_PACKAGES = {"libatomic.so.1": "libatomic1", "libstdc++.so.6": "libstdc++6"}
 
 
 class Work(StrEnum):
@@ -161,7 +165,16 @@ def _library(library: Library) -> Iterator[Finding]:
         return
     what = "is missing from the wheel" if library.size is None else f"does not load: {library.fault}"
     stops = _READER if library.name == SYSTEM_LIBRARY else _COMPILER
-    yield Finding(LibraryUnusable(f"{library.name} {what}", remedy=_REINSTALL), stops)
+    yield Finding(LibraryUnusable(f"{library.name} {what}", remedy=_library_remedy(library)), stops)
+
+
+def _library_remedy(library: Library) -> str:
+    needed = _NEEDED_LIBRARY.match(library.fault or "")
+    if needed is None or needed[1] == library.name:
+        return _REINSTALL
+    package = _DEBIAN_PACKAGES.get(needed[1])
+    hint = f" (Debian and Ubuntu: apt-get install {package})" if package else ""
+    return f"install the system's package that holds {needed[1]}{hint}"
 
 
 def _trial(facts: Facts) -> Iterator[Finding]:

@@ -63,10 +63,11 @@ class LibraryUnusable(ForgeError):
     """What: A library of the toolchain is missing from the installed wheel, or does not load.
 
     Why: A build needs libQnnHtp, libHtpPrepare, libQnnSystem and the provider of ONNX Runtime. An interrupted
-    install, a full disk or a wheel for another platform leaves some of them out or cuts them short.
+    install, a full disk or a wheel for another platform leaves some of them out or cuts them short. libQnnSystem also
+    needs the system's libatomic, which slim container images lack.
 
-    Mend: `pip install --force-reinstall --no-deps -c constraints.txt onnxruntime-qnn`. If a library needs another one
-    that the system has not, the message names it.
+    Mend: Install the system's library that the message names (Debian and Ubuntu: `apt-get install libatomic1`). When
+    the message names the wheel's own, `pip install --force-reinstall --no-deps -c constraints.txt onnxruntime-qnn`.
     """
 
     id = "QF934"
