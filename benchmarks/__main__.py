@@ -7,7 +7,7 @@ import platform
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks import noop, overhead
+from benchmarks import ci_cost, noop, overhead, plan
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
 
@@ -21,7 +21,8 @@ def main() -> None:
         f"sides one after the other. Machine: {os.cpu_count()} cores, {platform.machine()}, Python "
         f"{platform.python_version()}, {packages}.",
     ]
-    for title, module in (("Overhead", overhead), ("Nothing to do", noop)):
+    sections = (("Overhead", overhead), ("Nothing to do", noop), ("Planning", plan), ("CI", ci_cost))
+    for title, module in sections:
         print(title)
         lines = module.main()
         print("\n".join(lines))

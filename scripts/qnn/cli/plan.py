@@ -46,7 +46,8 @@ if TYPE_CHECKING:
 )
 @click.option("--dry-run", is_flag=True, help="Mark the plan as one that is not to be carried out.")
 @click.option("--github", is_flag=True, help="One line of JSON with the matrices of a workflow.")
-@click.option("--part", type=click.IntRange(min=1), metavar="N", help="With --github: which part of a large plan.")
+@click.option("--part", type=click.IntRange(min=1), metavar="N", help="With --github: which part of a large plan (1).")
+@click.option("--join", is_flag=True, help="No job for preparing a variant whose chips are compiled in one job.")
 @json_option
 def plan(  # noqa: PLR0913, PLR0917 - one parameter an option
     models: tuple[str, ...],
@@ -61,6 +62,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one parameter an option
     dry_run: bool,
     github: bool,
     part: int | None,
+    join: bool,
     as_json: bool,
 ) -> None:
     """Say what would be built of MODELs (names or globs; all of them when none is named), why, and what it costs.
@@ -77,7 +79,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one parameter an option
     from qnn.cli.console import print_json  # noqa: PLC0415
     from qnn.plan.costs import load_costs  # noqa: PLC0415
     from qnn.plan.documents import plan_document  # noqa: PLC0415
-    from qnn.plan.jobs import make_jobs  # noqa: PLC0415
+    from qnn.plan.jobs import join_single, make_jobs  # noqa: PLC0415
     from qnn.plan.outline import read_outlines  # noqa: PLC0415
     from qnn.plan.planner import Request, folders_needed, make_plan  # noqa: PLC0415
 
@@ -99,6 +101,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one parameter an option
     outlines = read_outlines([folders[name] for name in folders_needed(list(folders), request)])
     made = make_plan(outlines, request, load_table())
     jobs = make_jobs(made.variants, load_costs(), policy)
+    jobs = join_single(jobs, load_costs()) if join else jobs
     if github:
         _print_github(made, jobs, part)
     elif as_json:
@@ -175,9 +178,7 @@ def _print_github(made: Plan, jobs: Jobs, part: int | None) -> None:
 
     count = len(jobs.parts)
     if part is None and count > 1:
-        raise click.UsageError(
-            f"the plan is too large for one run: it has {count} parts; choose one, --part 1 to --part {count}"
-        )
+        click.echo(f"this is part 1 of {count}: the plan is too large for one run (see --part)", err=True)
     if part is not None and part > count:
         raise click.UsageError(f"there is no part {part}: the plan has {count}")
     click.echo(json.dumps(github_document(made, jobs, part or 1), sort_keys=True, ensure_ascii=True))

@@ -40,16 +40,17 @@ def plan_lines(plan: Plan, jobs: Jobs) -> list[str]:
 
 
 def _rows(jobs: Jobs) -> list[tuple[str, ...]]:
-    compiled: dict[str, list[float]] = {}
-    for job in jobs.compile:
-        compiled.setdefault(job.prepare_id, []).append(job.minutes)
-    rows: list[tuple[str, ...]] = []
-    for prepare in jobs.prepare:
-        variant, own = prepare.variant, compiled[prepare.id]
-        size = jobs.bytes_of[prepare.id] / 1e6
-        minutes = prepare.minutes + sum(own)
-        rows.append((variant.title, _chips(variant), str(1 + len(own)), f"{minutes:.1f}", f"{size:.1f}", _why(variant)))
-    return rows
+    return [
+        (
+            own.variant.title,
+            _chips(own.variant),
+            str(len(own.jobs)),
+            f"{own.minutes:.1f}",
+            f"{own.bytes / 1e6:.1f}",
+            _why(own.variant),
+        )
+        for own in jobs.variants
+    ]
 
 
 def _chips(variant: PlannedVariant) -> str:

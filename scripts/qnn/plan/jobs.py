@@ -6,9 +6,11 @@ twenty minutes; when one job does for all of them it may take less than a minute
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 from qnn.chips.soc import Soc
@@ -36,7 +38,7 @@ class Job:
 
 @dataclass(frozen=True)
 class CompileJob(Job):
-    """Compile, read back and verify one variant for some chips."""
+    """Compile, read back and verify one variant for some chips; prepare it too if `prepare_id` is empty."""
 
     prepare_id: str
     socs: tuple[Soc, ...]
@@ -51,42 +53,65 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Jobs:
-    """Every job of a plan. `bytes_of` are those of all context binaries by prepare id; minutes are of CPU."""
+class VariantJobs:
+    """The jobs of one variant. `prepare` is None when its only compile job prepares it. `bytes` of its binaries."""
 
-    parts: tuple[Part, ...]
-    bytes_of: Mapping[str, int]
+    variant: PlannedVariant
+    prepare: Job | None
+    compile: tuple[CompileJob, ...]
+    bytes: int
 
     @property
-    def bytes(self) -> int:
-        """Of all context binaries."""
-        return sum(self.bytes_of.values())
+    def jobs(self) -> tuple[Job, ...]:
+        """All of them."""
+        return self.compile if self.prepare is None else (self.prepare, *self.compile)
+
+    @property
+    def minutes(self) -> float:
+        """CPU minutes of all of them."""
+        return sum(job.minutes for job in self.jobs)
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """Every job of a plan, variant by variant."""
+
+    variants: tuple[VariantJobs, ...]
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The jobs as matrices; at least one part, which may be empty. A variant's jobs stay together."""
+        return _parts(self.variants)
 
     @property
     def prepare(self) -> list[Job]:
         """All prepare jobs, in order."""
-        return [job for part in self.parts for job in part.prepare]
+        return [jobs.prepare for jobs in self.variants if jobs.prepare is not None]
 
     @property
     def compile(self) -> list[CompileJob]:
         """All compile jobs, in order."""
-        return [job for part in self.parts for shard in part.shards for job in shard]
+        return [job for jobs in self.variants for job in jobs.compile]
 
     @property
     def count(self) -> int:
         """How many jobs there are."""
-        return len(self.prepare) + len(self.compile)
+        return sum(len(jobs.jobs) for jobs in self.variants)
 
     @property
     def minutes(self) -> float:
         """CPU minutes of all."""
-        return sum(job.minutes for job in self.prepare) + sum(job.minutes for job in self.compile)
+        return sum(jobs.minutes for jobs in self.variants)
+
+    @property
+    def bytes(self) -> int:
+        """Of all context binaries."""
+        return sum(jobs.bytes for jobs in self.variants)
 
 
 def make_jobs(variants: Sequence[PlannedVariant], costs: CostTable, policy: str) -> Jobs:
     """The jobs of the variants, in their order. `policy` is `all` or `per-arch`: which binaries are verified."""
-    pairs = []
-    bytes_of: dict[str, int] = {}
+    made: list[VariantJobs] = []
     known: dict[tuple[tuple[int, ...], Cost], Groups] = {}  # models of one kind share chips and costs
     for variant in variants:
         cost = costs.variant(variant.model, variant.precision)
@@ -96,16 +121,33 @@ def make_jobs(variants: Sequence[PlannedVariant], costs: CostTable, policy: str)
             variant=variant,
             minutes=(costs.setup + cost.prepare) / 60,
         )
-        bytes_of[prepare.id] = cost.bytes * len(variant.socs)
         key = (tuple(soc.soc_id for soc in variant.socs), cost)
         if key not in known:
             known[key] = group_chips(variant.socs, cost, costs.setup, policy)
-        pairs.append((prepare, _compile_jobs(prepare, known[key])))
-    return Jobs(_parts(pairs), bytes_of)
+        made.append(VariantJobs(variant, prepare, _compile_jobs(prepare, known[key]), cost.bytes * len(variant.socs)))
+    return Jobs(tuple(made))
 
 
-def _compile_jobs(prepare: Job, groups: Groups) -> list[CompileJob]:
-    return [
+def join_single(jobs: Jobs, costs: CostTable) -> Jobs:
+    """The same without prepare jobs that only one other job waits for, unless both together are over twenty minutes.
+
+    The `prepare_id` of that compile job is empty: it makes what it needs itself, and two machines become one.
+    """
+    return Jobs(tuple(_joined(jobs_of_one, costs.setup / 60) for jobs_of_one in jobs.variants))
+
+
+def _joined(jobs: VariantJobs, setup: float) -> VariantJobs:
+    if jobs.prepare is None or len(jobs.compile) > 1:
+        return jobs
+    minutes = jobs.minutes - setup
+    if minutes > LONGEST_MINUTES:
+        return jobs
+    alone = dataclasses.replace(jobs.compile[0], prepare_id="", minutes=minutes)
+    return dataclasses.replace(jobs, prepare=None, compile=(alone,))
+
+
+def _compile_jobs(prepare: Job, groups: Groups) -> tuple[CompileJob, ...]:
+    return tuple(
         CompileJob(
             id=f"{prepare.id}.{socs[0].name.lower()}",
             name=f"{prepare.name} · {socs[0].name}" + (f" +{len(socs) - 1}" if len(socs) > 1 else ""),
@@ -115,7 +157,7 @@ def _compile_jobs(prepare: Job, groups: Groups) -> list[CompileJob]:
             socs=socs,
         )
         for socs, minutes in groups
-    ]
+    )
 
 
 def group_chips(socs: tuple[Soc, ...], cost: Cost, setup: float, policy: str) -> Groups:
@@ -143,18 +185,18 @@ def _minutes(socs: tuple[Soc, ...], cost: Cost, setup: float, policy: str) -> fl
     return (setup + cost.compile * len(socs) + cost.verify * verified) / 60
 
 
-def _parts(pairs: Sequence[tuple[Job, list[CompileJob]]]) -> tuple[Part, ...]:
-    """Fill one part after the other; a variant and all its jobs stay together."""
+def _parts(variants: Sequence[VariantJobs]) -> tuple[Part, ...]:
+    """Fill one part after the other."""
     parts: list[Part] = []
     prepare: list[Job] = []
     compiled: list[CompileJob] = []
-    for job, jobs in pairs:
-        if len(prepare) == MATRIX_LIMIT or len(compiled) + len(jobs) > MATRIX_LIMIT * SHARDS_LIMIT:
+    for jobs in variants:
+        if len(prepare) == MATRIX_LIMIT or len(compiled) + len(jobs.compile) > MATRIX_LIMIT * SHARDS_LIMIT:
             parts.append(_part(prepare, compiled))
             prepare, compiled = [], []
-        prepare.append(job)
-        compiled += jobs
-    return (*parts, _part(prepare, compiled)) if prepare or not parts else tuple(parts)
+        prepare += () if jobs.prepare is None else (jobs.prepare,)
+        compiled += jobs.compile
+    return (*parts, _part(prepare, compiled)) if compiled or not parts else tuple(parts)
 
 
 def _part(prepare: Sequence[Job], compiled: Sequence[CompileJob]) -> Part:
