@@ -73,11 +73,11 @@ def _machine(machine: Machine) -> list[tuple[str, str]]:
 
 
 def _toolchain(toolchain: Toolchain) -> list[tuple[str, str]]:
-    from qnn.doctor.judge import tested_pair  # noqa: PLC0415
+    from qnn.doctor.judge import is_tested_pair  # noqa: PLC0415
     from qnn.toolchains.pip.toolchain import KNOWN_BUILDS  # noqa: PLC0415
 
     build = KNOWN_BUILDS.get(toolchain.onnxruntime_qnn or "", "build not known")
-    pair = "a tested pair" if tested_pair(toolchain) else "not a tested pair"
+    pair = "a tested pair" if is_tested_pair(toolchain) else "not a tested pair"
     rows = [
         ("toolchain", f"pip, QAIRT {toolchain.qairt or 'not found'} ({build})"),
         (

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 
 from qnn.doctor.facts import Facts, Failed, NotTried, Trial
-from qnn.doctor.judge import Finding, Verdict, tested_pair
+from qnn.doctor.judge import Finding, Verdict, is_tested_pair
 from qnn.toolchains.pip.toolchain import KNOWN_BUILDS
 
 SCHEMA = 1
@@ -28,7 +29,7 @@ def document(facts: Facts, verdict: Verdict) -> dict[str, object]:
             "onnxruntime_qnn": toolchain.onnxruntime_qnn,
             "qairt": toolchain.qairt,
             "known_build": KNOWN_BUILDS.get(toolchain.onnxruntime_qnn or ""),
-            "tested_pair": tested_pair(toolchain),
+            "tested_pair": is_tested_pair(toolchain),
             "libraries": [asdict(library) for library in toolchain.libraries],
         },
         "store": asdict(facts.store),
@@ -45,7 +46,10 @@ def document(facts: Facts, verdict: Verdict) -> dict[str, object]:
 def _trial(trial: Trial) -> dict[str, object]:
     if isinstance(trial, NotTried):
         return {"result": "not tried", "reason": trial.reason}
-    return {"result": "failed" if isinstance(trial, Failed) else "worked", **asdict(trial)}
+    if isinstance(trial, Failed):
+        return {"result": "failed", **asdict(trial)}
+    # JSON has no NaN.
+    return {"result": "worked", **asdict(trial), "worst": trial.worst if math.isfinite(trial.worst) else None}
 
 
 def _finding(finding: Finding) -> dict[str, object]:

@@ -26,6 +26,11 @@ from qnn.errors.base import ForgeError
 
 LIBRARIES = ("libHtpPrepare.so", "libQnnHtp.so", SYSTEM_LIBRARY, "libonnxruntime_providers_qnn.so")
 _PACKAGE = "onnxruntime_qnn"
+# The jobs, by name, so that a test can put a crash or a hang in their place.
+VERSION_JOB = "qnn.doctor.jobs:qairt_version"
+LOAD_JOB = "qnn.doctor.jobs:load_library"
+COMPILE_JOB = "qnn.doctor.jobs:compile_trial"
+RUN_JOB = "qnn.doctor.jobs:run_trial"
 _LIMITS = Limits(seconds=120.0, memory_bytes=4 << 30)
 # The full kits of the image's target `sdk`: name, variable, and a file that every release of it has.
 _KITS = (
@@ -92,9 +97,7 @@ def _version(package: str) -> str | None:
 
 def _ask_version(host: Host, scratch: Path) -> str | None:
     try:
-        found: str | None = host.call(
-            "qnn.doctor.jobs:qairt_version", None, log=scratch / "version.log", limits=_LIMITS
-        )
+        found: str | None = host.call(VERSION_JOB, None, log=scratch / "version.log", limits=_LIMITS)
     except ForgeError:  # the package is damaged; its libraries and the trial say how
         return None
     return found
@@ -105,7 +108,7 @@ def _library(path: Path, host: Host, scratch: Path) -> Library:
         return Library(path.name, None, "missing")
     log = scratch / f"{path.name}.log"
     try:
-        fault: str | None = host.call("qnn.doctor.jobs:load_library", str(path), log=log, limits=_LIMITS)
+        fault: str | None = host.call(LOAD_JOB, str(path), log=log, limits=_LIMITS)
     except ForgeError as error:
         fault = error.message
     return Library(path.name, path.stat().st_size, fault)
@@ -125,11 +128,9 @@ def trial(installed: Toolchain, host: Host, scratch: Path) -> Trial:
     step = "compiled"
     try:
         compile_request = CompileTrial(soc.soc_id, soc.vtcm_mb)
-        compiled: Compiled = host.call(
-            "qnn.doctor.jobs:compile_trial", compile_request, log=log, limits=_LIMITS, cwd=work
-        )
+        compiled: Compiled = host.call(COMPILE_JOB, compile_request, log=log, limits=_LIMITS, cwd=work)
         step = "run on the emulator"
-        worst: float = host.call("qnn.doctor.jobs:run_trial", RunTrial(soc.soc_id), log=log, limits=_LIMITS, cwd=work)
+        worst: float = host.call(RUN_JOB, RunTrial(soc.soc_id), log=log, limits=_LIMITS, cwd=work)
     except ForgeError as error:
         return Failed(step, error.message, error.details)
     return Worked(compiled.build_id, compiled.soc_id, worst, time.monotonic() - began)

@@ -41,8 +41,8 @@ _DISK_WISHED = 2_000_000_000
 _REINSTALL = "pip install --force-reinstall --no-deps -c constraints.txt onnxruntime-qnn"
 # What the dynamic linker says of a library that another one needs.
 _NEEDED_LIBRARY = re.compile(r"(\S+\.so[.\d]*): cannot open shared object file")
-# Seen missing from slim images: libQnnSystem.so needs libatomic.
-_DEBIAN_PACKAGES = {"libatomic.so.1": "libatomic1", "libstdc++.so.6": "libstdc++6"}
+# libQnnSystem.so needs libatomic, which slim images lack.
+_DEBIAN_PACKAGES = {"libatomic.so.1": "libatomic1"}
 
 
 class Work(StrEnum):
@@ -141,7 +141,7 @@ def _toolchain(toolchain: Toolchain) -> Iterator[Finding]:
             remedy=f"pip install -c constraints.txt {' '.join(missing)}",
         )
         yield Finding(error, _READER if toolchain.onnxruntime_qnn is None else _COMPILER)
-    elif not tested_pair(toolchain):
+    elif not is_tested_pair(toolchain):
         yield Finding(
             UntestedPair(
                 f"onnxruntime {toolchain.onnxruntime} with onnxruntime-qnn {toolchain.onnxruntime_qnn} is not a "
@@ -154,7 +154,7 @@ def _toolchain(toolchain: Toolchain) -> Iterator[Finding]:
             yield from _library(library)
 
 
-def tested_pair(toolchain: Toolchain) -> bool:
+def is_tested_pair(toolchain: Toolchain) -> bool:
     """Whether the two packages were tested together (docs/toolchains.md)."""
     onnxruntime = toolchain.onnxruntime or ""
     return toolchain.onnxruntime_qnn in KNOWN_BUILDS and onnxruntime.startswith(f"{ONNXRUNTIME}.")
