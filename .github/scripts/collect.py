@@ -1,7 +1,8 @@
 """Merge what the jobs handed over into one summary and one report, and say whether all went well.
 
 WORK/parts holds what they left: plan.json, lint.json, results/*.json, dist/. RUN_URL is the page of the run, NEEDS the
-results of the jobs before, PUBLISH true when every bundle must be fit to publish. Writes WORK/out/report.json.
+results of the jobs before, PUBLISH true when every bundle must be fit to publish. Writes report.json
+and summary.md into WORK/out.
 """
 
 from __future__ import annotations
@@ -28,9 +29,11 @@ def main() -> None:
     options = [f"--run-url={os.environ['RUN_URL']}"]
     options += [f"--{name}={parts / name}.json" for name in ("plan", "lint") if (parts / f"{name}.json").exists()]
     arguments = [*options, "--", *map(str, results)]
-    append("GITHUB_STEP_SUMMARY", output("report", "--format=summary", *arguments))
+    summary = output("report", "--format=summary", *arguments)
+    append("GITHUB_STEP_SUMMARY", summary)
     out = WORK / "out"
     out.mkdir(parents=True, exist_ok=True)
+    (out / "summary.md").write_text(summary, encoding="utf-8")
     (out / "report.json").write_text(output("report", "--format=json", *arguments))
     if {"failure", "cancelled"} & set(os.environ["NEEDS"].split()):
         sys.exit("::error title=Not everything was built::the summary of this run says what failed and what to do")

@@ -22,30 +22,37 @@ def arguments(asked: Request) -> list[str]:
     return [*options, f"--models-dir={asked.models_dir}", "--", *asked.models]
 
 
-def shares(plan: dict[str, Any], jobs: int) -> list[list[dict[str, Any]]]:
-    """All compile jobs of the plan, cut into shares of at most `jobs`."""
-    every = [job for matrix in plan["compile"] for job in matrix["include"]]
-    return [every[start : start + jobs] for start in range(0, len(every), jobs)]
+def shares(parts: list[dict[str, Any]], jobs: int) -> list[list[dict[str, Any]]]:
+    """The compile matrices of all parts of a plan, those of more than `jobs` jobs cut."""
+    matrices = [matrix["include"] for part in parts for matrix in part["compile"]]
+    return [matrix[start : start + jobs] for matrix in matrices for start in range(0, len(matrix), jobs)]
 
 
-def share(plan: dict[str, Any], shard: int, jobs: int) -> dict[str, Any]:
+def share(parts: list[dict[str, Any]], shard: int, jobs: int) -> dict[str, Any]:
     """The step's outputs: the compile jobs of this share, and the prepare jobs those need."""
-    cut = shares(plan, jobs)
+    cut = shares(parts, jobs)
     mine = cut[shard] if shard < len(cut) else []
     needed = {job["prepare_id"] for job in mine}
+    prepare = [job for part in parts for job in part["prepare"]["include"] if job["id"] in needed]
     return {
-        "prepare": {"include": [job for job in plan["prepare"]["include"] if job["id"] in needed]},
+        "prepare": {"include": prepare},
         "compile": {"include": mine},
-        "empty": not mine or bool(plan["dry_run"]),
+        "empty": not mine or bool(parts[0]["dry_run"]),
         "shards": list(range(len(cut))),
     }
+
+
+def ask(command: list[str]) -> list[dict[str, Any]]:
+    """The plan in its parts; most plans have one."""
+    first = json.loads(output("plan", "--github", *command))
+    more = range(2, first["parts"] + 1)
+    return [first, *(json.loads(output("plan", "--github", f"--part={part}", *command)) for part in more)]
 
 
 def main() -> None:
     asked = request(os.environ["REQUEST"])
     command = arguments(asked)
-    plan = json.loads(output("plan", "--github", *command))
-    mine = share(plan, asked.shard, asked.shard_jobs)
+    mine = share(ask(command), asked.shard, asked.shard_jobs)
     out = WORK / "out"
     out.mkdir(parents=True, exist_ok=True)
     (out / "plan.json").write_text(output("plan", "--json", *command))
