@@ -27,6 +27,7 @@ _COMMANDS = {
     "pin": ("qnn.cli.pin:pin", "Fill in sha256 and size of a model's sources."),
     "plan": ("qnn.cli.plan:plan", "Say what would be built, why, and what it costs."),
     "prepare": ("qnn.cli.prepare:prepare", "Make ready what does not depend on the chip."),
+    "report": ("qnn.cli.report:report", "Report results as a step summary, a comment or JSON."),
     "soc": ("qnn.cli.soc:soc", "List, show and check the chips of the chip table."),
     "store": ("qnn.cli.store:store", "Look at, prune, check and carry the store of stage outputs."),
     "verify": ("qnn.cli.verify:verify", "Check a bundle again, from nothing but itself."),

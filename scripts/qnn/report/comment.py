@@ -203,8 +203,8 @@ def _missing(section: _Section) -> str:
     chips = [result.soc for result in section.results if result.verdict == "missing"]
     named = f" ({chip_names(chips)})" if chips else ""
     return (
-        f"⛔ {count(tally.missing, 'bundle')}{named} planned, but no job handed over a result: it was cancelled, ran out of "
-        "time, or never began. **What to do:** run the failed jobs again; what was finished is reused."
+        f"⛔ {count(tally.missing, 'bundle')}{named} planned, but no job handed over a result: it was cancelled, ran out "
+        "of time, or never began. **What to do:** run the failed jobs again; what was finished is reused."
     )
 
 
