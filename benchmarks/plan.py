@@ -136,8 +136,8 @@ def _matrices(plan: dict[str, Any]) -> str:
     keys = [(job["part"], job.get("shard", "prepare")) for job in (*plan["prepare"], *plan["compile"])]
     sizes = Counter(keys)
     return (
-        f"{plan['targets']:,} targets (fp16 on a chip without it is none) in {plan['jobs']:,} jobs: {plan['parts']} parts "
-        f"with {len(sizes)} matrices, the largest of {max(sizes.values())} jobs (limit {LIMIT_MATRIX})."
+        f"{plan['targets']:,} targets (fp16 on a chip without it is none), {plan['jobs']:,} jobs, {plan['parts']} parts"
+        f" with {len(sizes)} matrices; the largest has {max(sizes.values())} jobs (limit {LIMIT_MATRIX})."
     )
 
 

@@ -7,6 +7,7 @@ nothing. Paths are relative to the root of the repository, with `/`.
 
 from __future__ import annotations
 
+import posixpath
 import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -109,11 +110,12 @@ def changes_of(files: Sequence[ChangedFile], models: str, present: Collection[st
 
 def _model_folder(path: str, models: str) -> str | None:
     """The model's folder name when the path is inside one."""
-    inside = path if models in ("", ".") else path.removeprefix(f"{models.rstrip('/')}/")
-    if inside == path and models not in ("", "."):
+    root = posixpath.normpath(models)
+    inside = path if root == "." else path.removeprefix(f"{root}/")
+    if inside == path and root != ".":
         return None
     name, slash, _ = inside.partition("/")
-    return name if slash and not name.startswith((".", "_")) else None
+    return name if slash and name and not name.startswith((".", "_")) else None
 
 
 def _files(paths: Sequence[str]) -> str:
