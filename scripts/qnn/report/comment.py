@@ -1,7 +1,7 @@
 """The comment on a pull request: what matters first, at most 65,536 characters, and never Markdown that is cut. Pure.
 
-A short report is shown whole. A longer one is shown by the first level of detail with which all models fit; when none
-does, the models that fit are shown, worst first, and the rest is counted.
+Models with failures come first, at the first level of detail with which all of them fit; when none does, as many as
+fit, worst first. What room is left is for the models that went well. The rest is counted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from qnn.report.blocks import (
 )
 from qnn.report.document import Report, Result, Tally, Variant
 from qnn.report.escape import link
-from qnn.report.fill import fill, size, table
+from qnn.report.fill import fill, table, utf16
 from qnn.report.origin import Origin
 
 # The line by which the comment is found again, and GitHub's limit for a comment's text.
@@ -47,13 +47,14 @@ _UNREADABLE = 5
 
 @dataclass(frozen=True)
 class _Level:
-    """How much of each model is shown."""
+    """How much of each model is shown: groups of failures, and bundles that went well."""
 
     troubles: int
     rows: int
 
 
 _LEVELS = (_Level(1_000, 10_000), _Level(20, 100), _Level(10, 40), _Level(5, 20), _Level(3, 8), _Level(1, 0))
+_GOOD = _Level(0, 100)
 
 
 @dataclass(frozen=True)
@@ -80,19 +81,29 @@ class _Section:
 def comment(report: Report, origin: Origin, limit: int = LIMIT) -> str:
     """The comment's text, at most `limit` UTF-16 units (30,000 or more), beginning with the marker line."""
     head = _head(report, origin)
-    sections = _sections(report)
     tail = _tail(report)
-    left = limit - size(head) - size(tail) - _TAIL
-    filled = fill(_written(sections, _LEVELS[-1], origin), left)
-    for level in _LEVELS[:-1]:
-        whole = fill(_written(sections, level, origin), left)
-        if not whole.left:
-            filled = whole
-            break
-    shown = sum(section.tally.total for section in sections[: len(filled.pieces)])
+    left = limit - utf16(head) - utf16(tail) - _TAIL
+    sections = _sections(report)
+    bad = [section for section in sections if section.tally.failed or section.tally.missing]
+    good = [section for section in sections if not section.tally.failed and not section.tally.missing]
+    written = _first_fitting(bad, origin, left)
+    if len(written) == len(bad):
+        left -= sum(utf16(text) + 1 for text in written)
+        written += fill((_section(section, _GOOD, origin, opened=False) for section in good), left, utf16)
+    shown = sum(section.tally.total for section in (*bad, *good)[: len(written)])
     missing = report.tally.total - shown
     more = [f"**{count(missing, 'more bundle')}** of models not shown here: {_see(origin)}."] if missing > 0 else []
-    return "\n".join(part for part in (head, *filled.pieces, *more, tail) if part)
+    return "\n".join(part for part in (head, *written, *more, tail) if part)
+
+
+def _first_fitting(sections: Sequence[_Section], origin: Origin, budget: int) -> tuple[str, ...]:
+    """The sections at the first level with which all fit, or those that fit at the last."""
+    opened = len(sections) <= _OPEN
+    for level in _LEVELS:
+        kept = fill((_section(section, level, origin, opened=opened) for section in sections), budget, utf16)
+        if len(kept) == len(sections):
+            break
+    return kept
 
 
 def _head(report: Report, origin: Origin) -> str:
@@ -124,12 +135,13 @@ def _about(report: Report, origin: Origin) -> str:
 def _plan(report: Report) -> str:
     if report.plan is None:
         return ""
-    reasons = fill([f"- {words(reason)}" for reason in report.plan.reasons], _REASONS)
-    rest = [f"- {count(reasons.left, 'more reason')}"] if reasons.left else []
+    reasons = fill((f"- {words(reason)}" for reason in report.plan.reasons), _REASONS, utf16)
+    left = len(report.plan.reasons) - len(reasons)
+    rest = [f"- {count(left, 'more reason')}"] if left else []
     summary = f"Planned: {cost_words(report.plan)}"
-    if not reasons.pieces:
+    if not reasons:
         return f"{summary}\n"
-    return _details(summary, "\n".join([*reasons.pieces, *rest]))
+    return _details(summary, "\n".join([*reasons, *rest]))
 
 
 def _lint(report: Report, origin: Origin) -> str:
@@ -138,7 +150,7 @@ def _lint(report: Report, origin: Origin) -> str:
         return ""
     rows = [finding_row(finding, origin) for finding in lint.findings]
     rows_cut = lint.errors + lint.hints - len(rows)
-    filled = table(FINDINGS_HEAD, rows, _FINDINGS, f"findings: {_see(origin)}")
+    filled = table(FINDINGS_HEAD, rows, f"findings: {_see(origin)}", _FINDINGS, utf16)
     if rows_cut > 0 and filled:
         filled += f"\n\n{count(rows_cut, 'more finding')}: {_see(origin)}."
     return _details(f"Lint: {lint_words(lint)}", filled, opened=bool(lint.errors))
@@ -154,7 +166,7 @@ def _overview(report: Report) -> str:
         + f" {tally_words(variant.tally)} | {megabytes(variant.size)} | {cosine(variant.cosine)} |"
         for variant in report.variants
     ]
-    text = table(head, rows, _OVERVIEW, "variants are not in this table")
+    text = table(head, rows, "variants", _OVERVIEW, utf16)
     return f"{text}\n" if text else ""
 
 
@@ -169,16 +181,11 @@ def _sections(report: Report) -> list[_Section]:
     return [_Section(model, tuple(own), tuple(results.get(model, ()))) for model, own in variants.items()]
 
 
-def _written(sections: Sequence[_Section], level: _Level, origin: Origin) -> list[str]:
-    failing = sum(section.tally.failed > 0 for section in sections)
-    return [_section(section, level, origin, opened=failing <= _OPEN) for section in sections]
-
-
 def _section(section: _Section, level: _Level, origin: Origin, *, opened: bool) -> str:
     tally = section.tally
     summary = f"{ICONS[tally.worst]} <b>{name(section.model)}</b>: {fate(tally)}"
     body = "\n\n".join(_body(section, level, origin))
-    return _details(summary, body, opened=opened and tally.failed > 0)
+    return _details(summary, body, opened=opened)
 
 
 def _body(section: _Section, level: _Level, origin: Origin) -> Iterator[str]:
@@ -203,8 +210,8 @@ def _missing(section: _Section) -> str:
     chips = [result.soc for result in section.results if result.verdict == "missing"]
     named = f" ({chip_names(chips)})" if chips else ""
     return (
-        f"⛔ {count(tally.missing, 'bundle')}{named} planned, but no job handed over a result: it was cancelled, ran out "
-        "of time, or never began. **What to do:** run the failed jobs again; what was finished is reused."
+        f"⛔ {count(tally.missing, 'bundle')}{named} planned, but no job handed over a result: it was cancelled, "
+        "ran out of time, or never began. **What to do:** run the failed jobs again; what was finished is reused."
     )
 
 
@@ -228,9 +235,10 @@ def _tail(report: Report) -> str:
     if not report.skipped:
         return ""
     lines = [f"- {name(skip.variant)} on {chip_names(skip.socs)}: {words(skip.reason, 200)}" for skip in report.skipped]
-    filled = fill(lines, _SKIPPED)
-    rest = [f"- {filled.left:,} more"] if filled.left else []
-    return _details("Left out, with the reason", "\n".join([*filled.pieces, *rest]))
+    kept = fill(lines, _SKIPPED, utf16)
+    left = len(lines) - len(kept)
+    rest = [f"- {left:,} more"] if left else []
+    return _details("Left out, with the reason", "\n".join([*kept, *rest]))
 
 
 def _details(summary: str, body: str, *, opened: bool = False) -> str:

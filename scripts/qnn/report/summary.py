@@ -24,15 +24,14 @@ from qnn.report.blocks import (
 )
 from qnn.report.document import Report, Result
 from qnn.report.escape import escape, link
-from qnn.report.fill import fill, size, table
+from qnn.report.fill import fill, table, utf8
 from qnn.report.origin import Origin
 
 # GitHub's limit for the summary of one step, in bytes.
 LIMIT = 1 << 20
 # So much of a digest tells bundles apart; report.json has all of it.
 _DIGEST = 12
-# The longest a character can be in UTF-8, per UTF-16 unit.
-_BYTES = 3
+# What each part may take, in hundredths; the table of all bundles has the rest.
 _FAILURES, _FINDINGS, _SKIPPED, _REASONS, _UNREADABLE = 25, 12, 6, 4, 3
 _HEAD = (
     "| | model | precision | chip | graph | size | cosine | max abs | metric | bundle |\n"
@@ -42,7 +41,7 @@ _HEAD = (
 
 def summary(report: Report, origin: Origin, limit: int = LIMIT) -> str:
     """The summary's Markdown, at most `limit` bytes of UTF-8 (100,000 or more), ending in a line break."""
-    share = limit // _BYTES // 100
+    share = limit // 100
     parts = [
         f"## {headline(report)}\n",
         _about(report, origin),
@@ -61,7 +60,7 @@ def summary(report: Report, origin: Origin, limit: int = LIMIT) -> str:
     ]
     tail = _skipped(report, _SKIPPED * share)
     head = "\n".join(part for part in parts if part)
-    left = limit // _BYTES - size(head) - size(tail) - 2 * share
+    left = limit - utf8(head) - utf8(tail) - 2 * share
     return "\n".join(part for part in (head, _results(report, origin, left), tail) if part)
 
 
@@ -79,7 +78,7 @@ def _lint(report: Report, origin: Origin, budget: int) -> str:
     if lint is None:
         return ""
     rows = [finding_row(finding, origin) for finding in lint.findings]
-    text = table(FINDINGS_HEAD, rows, budget, "findings, see the log of lint")
+    text = table(FINDINGS_HEAD, rows, "findings, see the log of lint", budget, utf8)
     return f"### Lint: {lint_words(lint)}\n" + (f"\n{text}\n" if text else "")
 
 
@@ -87,9 +86,10 @@ def _failures(report: Report, budget: int) -> str:
     blocks = [f"#### {name(trouble.first.model)}\n\n{trouble_block(trouble)}\n" for trouble in troubles(report.results)]
     if not blocks:
         return ""
-    filled = fill(blocks, budget)
-    rest = [f"{count(filled.left, 'more failure')}: each is in the table below with its id.\n"] if filled.left else []
-    return "\n".join(["### What failed, and what to do\n", *filled.pieces, *rest])
+    kept = fill(blocks, budget, utf8)
+    left = len(blocks) - len(kept)
+    rest = [f"{count(left, 'more failure')}: the table below has their ids.\n"] if left else []
+    return "\n".join(["### What failed, and what to do\n", *kept, *rest])
 
 
 def _results(report: Report, origin: Origin, budget: int) -> str:
@@ -97,14 +97,14 @@ def _results(report: Report, origin: Origin, budget: int) -> str:
     pieces = ["\n".join(_rows(result, origin)) for result in report.results]
     if not pieces:
         return ""
-    filled = fill(pieces, budget - size(_HEAD))
-    left = report.tally.total - len(filled.pieces)
+    kept = fill(pieces, budget - utf8(_HEAD), utf8)
+    left = report.tally.total - len(kept)
     rest = (
         ["", f"{count(left, 'more bundle')}, none worse than these: see report.json among the artefacts."]
         if left
         else []
     )
-    return "\n".join(["### All bundles\n", _HEAD, *filled.pieces, *rest]) + "\n"
+    return "\n".join(["### All bundles\n", _HEAD, *kept, *rest]) + "\n"
 
 
 def _rows(result: Result, origin: Origin) -> Iterator[str]:
@@ -134,7 +134,8 @@ def _skipped(report: Report, budget: int) -> str:
 
 def _listed(title: str, lines: list[str], budget: int) -> str:
     """A heading and a list; only the heading without lines."""
-    filled = fill([f"- {words(line)}" for line in lines], budget)
-    rest = [f"- {filled.left:,} more"] if filled.left else []
-    body = "\n".join([*filled.pieces, *rest])
+    kept = fill((f"- {words(line)}" for line in lines), budget, utf8)
+    left = len(lines) - len(kept)
+    rest = [f"- {left:,} more"] if left else []
+    body = "\n".join([*kept, *rest])
     return f"### {escape(title)}\n" + (f"\n{body}\n" if body else "")
