@@ -62,6 +62,8 @@ if ! b from scratch > /dev/null 2>&1; then
     rm -rf "$work/store" "$work/run"
 fi
 b rm --all > /dev/null
+layers=true  # keep what is built, so that the second target goes on from the first
+if [ "$driver" = vfs ]; then layers=false; fi
 
 say "base: Debian bookworm with Python 3.11"
 if [ ! -f "$work/base.tar" ]; then
@@ -75,7 +77,7 @@ b commit --quiet --rm "$container" localhost/bookworm-python:local > /dev/null
 build() {  # target, further options
     local target=$1
     shift
-    b build --isolation chroot --pull=never "${mounts[@]}" --file "$repository/docker/Dockerfile" \
+    b build --isolation chroot --pull=never --layers="$layers" "${mounts[@]}" --file "$repository/docker/Dockerfile" \
         --build-arg BASE=localhost/bookworm-python:local --target "$target" --tag "localhost/qnn-forge:$target" \
         "$@" "$repository"
 }
@@ -96,7 +98,7 @@ install --directory --owner=1001 --group=1001 "$work/dist"
 
 say "target pip"
 build pip > "$work/pip.log" 2>&1 || { tail -40 "$work/pip.log" >&2; stop "the target pip does not build"; }
-b images --format '{{.Name}}:{{.Tag}} {{.Size}}'
+b images --filter label=io.qnn-forge.toolchain --format '{{.Name}}:{{.Tag}} {{.Size}}'
 
 say "target pip: who runs, and what was left behind"
 [ "$(inside pip id -u)" = 1001 ] || stop "the image does not run as its user"
@@ -109,7 +111,7 @@ inside pip qnn-forge doctor
 
 say "target pip: qnn-forge build $model --soc $soc"
 inside pip qnn-forge build "$model" --soc "$soc" --out dist
-ls -l "$work/dist"
+(cd "$work/dist" && find . -name '*.bin' -exec sha256sum {} +)
 rm -rf "${work:?}/dist/"*
 
 say "target sdk: refused without the licence word"
