@@ -154,7 +154,7 @@ def test_only_files_that_are_looked_into_are_read() -> None:
 PATHS = st.one_of(
     st.text(max_size=40),
     st.builds("models/{}".format, st.text(max_size=20)),
-    st.builds("scripts/qnn/{}.py".format, st.text(max_size=20)),
+    st.builds("scripts/qnn/prepare/{}.py".format, st.text(max_size=20)),
     st.sampled_from(["models/toy/model.yaml", "models/old/data.py", "scripts/qnn/prepare/load.py", CHIPS]),
 )
 
@@ -166,8 +166,8 @@ def test_the_order_of_files_and_hostile_paths_make_no_difference(paths: list[str
     found = changes(*paths)
     assert changes(*shuffled, *paths) == found
     assert set(found.models) <= {"toy", "other"}
-    for text in (*found.models.values(), *found.notes):
-        assert text.isprintable() or not any(character in text for character in "\n\r\x1b")
+    for text in (*found.models.values(), *found.notes, *found.everything):
+        assert not any(character in text for character in "\n\r\x1b\x00\u202e")
 
 
 def test_the_modules_of_stages_are_those_the_keys_are_made_with(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,8 @@ def plan_lines(plan: Plan, jobs: Jobs) -> list[str]:
         f"({len(jobs.prepare)} prepare, {len(jobs.compile)} compile{parts}), "
         f"{jobs.minutes:.1f} CPU minutes, {jobs.bytes / 1e6:.1f} MB of context binaries",
     ]
+    if jobs.estimated:
+        lines.append(f"{_count(jobs.estimated, 'variant')} not measured yet: estimated from the size of the weights")
     if plan.dry_run:
         lines.append("dry run: nothing of it is to be built")
     return lines

@@ -140,10 +140,10 @@ def _reasons(file: ChangedFile, parts: KeyParts) -> Iterator[str]:
     if module is None or not _means_something(file.texts):
         return
     if module in parts.keys:
-        yield f"code that makes the keys of all stages: {file.path}"
+        yield f"code that makes the keys of all stages: {short(file.path)}"
     stages = [stage for stage, patterns in parts.stages.items() if any(_covers(item, module) for item in patterns)]
     if stages:
-        yield f"code of {', '.join(stages)}: {file.path}"
+        yield f"code of {', '.join(stages)}: {short(file.path)}"
 
 
 def _module(path: str) -> str | None:

@@ -19,6 +19,7 @@ def plan_document(plan: Plan, jobs: Jobs) -> dict[str, Any]:
         "parts": len(jobs.parts),
         "targets": sum(len(variant.socs) for variant in plan.variants),
         **_cost(jobs),
+        "estimated": jobs.estimated,
         "reasons": list(plan.reasons),
         "prepare": [
             {**_entry(job), "part": number}

@@ -54,12 +54,16 @@ class Part:
 
 @dataclass(frozen=True)
 class VariantJobs:
-    """The jobs of one variant. `prepare` is None when its only compile job prepares it. `bytes` of its binaries."""
+    """The jobs of one variant. `prepare` is None when its only compile job prepares it.
+
+    `bytes` are those of its binaries; `measured` is whether the costs are, or are estimates.
+    """
 
     variant: PlannedVariant
     prepare: Job | None
     compile: tuple[CompileJob, ...]
     bytes: int
+    measured: bool
 
     @property
     def jobs(self) -> tuple[Job, ...]:
@@ -104,6 +108,11 @@ class Jobs:
         return sum(jobs.minutes for jobs in self.variants)
 
     @property
+    def estimated(self) -> int:
+        """How many variants have estimated costs."""
+        return sum(not jobs.measured for jobs in self.variants)
+
+    @property
     def bytes(self) -> int:
         """Of all context binaries."""
         return sum(jobs.bytes for jobs in self.variants)
@@ -124,7 +133,15 @@ def make_jobs(variants: Sequence[PlannedVariant], costs: CostTable, policy: str)
         key = (tuple(soc.soc_id for soc in variant.socs), cost)
         if key not in known:
             known[key] = group_chips(variant.socs, cost, costs.setup, policy)
-        made.append(VariantJobs(variant, prepare, _compile_jobs(prepare, known[key]), cost.bytes * len(variant.socs)))
+        made.append(
+            VariantJobs(
+                variant=variant,
+                prepare=prepare,
+                compile=_compile_jobs(prepare, known[key]),
+                bytes=cost.bytes * len(variant.socs),
+                measured=costs.is_measured(variant.model),
+            )
+        )
     return Jobs(tuple(made))
 
 

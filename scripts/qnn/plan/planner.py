@@ -301,7 +301,7 @@ def _reasons(request: Request, variants: Sequence[PlannedVariant], planner: _Pla
         reasons += sorted(changes.chips.values())
         reasons += changes.notes
         if changes.idle:
-            reasons.append(f"{changes.idle} changed file{'s' if changes.idle > 1 else ''} that build nothing")
+            reasons.append(f"{changes.idle} changed file{'s build' if changes.idle > 1 else ' builds'} nothing")
         if not (changes.everything or changes.models or changes.chips):
             reasons.append("nothing that is built was changed")
         elif planner.narrows_chips and any(variant.why for variant in variants):
