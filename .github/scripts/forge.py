@@ -29,7 +29,7 @@ class Request:
     image: str
     changed_from: str
     labels: str
-    shard: int
+    shard: int | None  # which share of the plan; None when the run is for all of it
     shard_jobs: int
 
 
@@ -46,7 +46,7 @@ def request(text: str) -> Request:
         image=given.get("image", ""),
         changed_from=given.get("changed-from", ""),
         labels=given.get("labels", ""),
-        shard=int(given.get("shard") or 0),
+        shard=int(given["shard"]) if "shard" in given else None,
         shard_jobs=min(int(given.get("shard-jobs") or MATRIX_LIMIT), MATRIX_LIMIT),
     )
 

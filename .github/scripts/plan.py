@@ -52,10 +52,12 @@ def ask(command: list[str]) -> list[dict[str, Any]]:
 def main() -> None:
     asked = request(os.environ["REQUEST"])
     command = arguments(asked)
-    mine = share(ask(command), asked.shard, asked.shard_jobs)
+    mine = share(ask(command), asked.shard or 0, asked.shard_jobs)
     out = WORK / "out"
     out.mkdir(parents=True, exist_ok=True)
-    (out / "plan.json").write_text(output("plan", "--json", *command))
+    # The report holds results against the plan; a share alone would look like most of it is missing.
+    if asked.shard is None or len(mine["shards"]) <= 1:
+        (out / "plan.json").write_text(output("plan", "--json", *command))
     # Indented text is a code block in which nothing is markdown: names appear as they are.
     table = "".join(f"    {line}\n" for line in output("plan", *command).splitlines())
     append("GITHUB_STEP_SUMMARY", f"### Plan\n\n{table}\n")

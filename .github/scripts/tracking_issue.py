@@ -26,10 +26,12 @@ def main() -> None:
 
 def body() -> str:
     """The report of all shares as markdown; the address of the run alone when there is nothing to report on."""
-    results = sorted(map(str, (WORK / "parts").glob("results/*.json")))
+    parts = WORK / "parts"
+    results = sorted(map(str, parts.glob("results/*.json")))
     if not results:
         return f"The run failed before anything was built: {os.environ['RUN_URL']}\n"
-    return output("report", "--format=comment", f"--run-url={os.environ['RUN_URL']}", "--", *results)
+    options = [f"--run-url={os.environ['RUN_URL']}", f"--plan={parts / 'plan.json'}"]
+    return output("report", "--format=comment", *options, "--", *results)
 
 
 def open_issue() -> str | None:

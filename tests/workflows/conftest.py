@@ -81,7 +81,7 @@ class Repository:
         git(self.folder, "add", "--all")
         git(self.folder, "commit", "--quiet", "--message", message)
 
-    def pull_request(self, change: Callable[[Path], None], *, branch: str = "change") -> None:
+    def pull_request(self, change: Callable[[Path], object], *, branch: str = "change") -> None:
         """Leave HEAD at what GitHub checks out for a pull request: a merge of the branch into main."""
         git(self.folder, "checkout", "--quiet", "-b", branch)
         change(self.folder)
@@ -105,7 +105,7 @@ class Done:
     def jobs(self) -> dict[str, str]:
         """Job name → result."""
         return {
-            record["job"].split("/", 1)[-1].strip(): record["jobResult"]
+            record["job"].rsplit("/", 1)[-1].strip(): record["jobResult"]
             for record in self.records
             if "jobResult" in record
         }
@@ -143,6 +143,7 @@ class Act:
     folder: Path
     more: tuple[str, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
+    path: str = ""  # searched before the machine's own programs
 
     def start(self, workflow: str, event: str, payload: dict[str, Any], *options: str) -> subprocess.Popen[str]:
         """Start a run; its log is one JSON record a line."""
@@ -170,7 +171,11 @@ class Act:
         return subprocess.Popen(
             command,
             cwd=self.repository.folder,
-            env={"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(self.folder / "home"), **GIT},
+            env={
+                "PATH": f"{self.path}:{BIN}:{os.environ['PATH']}".lstrip(":"),
+                "HOME": str(self.folder / "home"),
+                **GIT,
+            },
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,

@@ -84,7 +84,7 @@ def test_values_that_look_like_options_stay_values() -> None:
 
 def test_a_scheduled_run_has_no_inputs() -> None:
     asked = PLAN.request("{}")
-    assert (asked.models, asked.models_dir, asked.shard, asked.shard_jobs) == ((), "models", 0, 256)
+    assert (asked.models, asked.models_dir, asked.shard, asked.shard_jobs) == ((), "models", None, 256)
     assert PLAN.request('{"shard": null, "shard-jobs": 9999}').shard_jobs == 256
 
 
