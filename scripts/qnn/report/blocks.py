@@ -84,10 +84,16 @@ def chip_names(socs: Sequence[str]) -> str:
     return f"{shown} and {left:,} more" if left > 0 else shown
 
 
-def tally_words(tally: Tally) -> str:
-    """13 of 18 bundles · 4 of them reused."""
-    said = f"{tally.made:,} of {count(tally.total, 'bundle')}"
+def made_of(tally: Tally) -> str:
+    """13 of 18, 4 reused."""
+    said = f"{tally.made:,} of {tally.total:,}"
     return f"{said}, {tally.reused:,} reused" if tally.reused else said
+
+
+def built_words(tally: Tally) -> str:
+    """13 of 18 bundles built (4 reused)."""
+    said = f"{tally.made:,} of {count(tally.total, 'bundle')} built"
+    return f"{said} ({tally.reused:,} reused)" if tally.reused else said
 
 
 def cost_words(plan: Plan) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from qnn.report.blocks import (
     FINDINGS_HEAD,
     ICONS,
+    built_words,
     chip_names,
     cosine,
     cost_words,
@@ -22,9 +23,9 @@ from qnn.report.blocks import (
     graph_rows,
     headline,
     lint_words,
+    made_of,
     megabytes,
     name,
-    tally_words,
     trouble_block,
     troubles,
     verdict_words,
@@ -124,7 +125,7 @@ def _about(report: Report, origin: Origin) -> str:
         commit = f"Commit {link(name(origin.commit[:12]), origin.commit_url)}"
         said.append(commit if origin.branch is None else f"{commit} of {name(origin.branch)}")
     if report.tally.total:
-        said.append(f"{tally_words(report.tally)} built")
+        said.append(built_words(report.tally))
     if origin.run_url is not None:
         said.append(link("the run", origin.run_url))
         if report.tally.made:
@@ -163,7 +164,7 @@ def _overview(report: Report) -> str:
     rows = [
         f"| {ICONS[variant.tally.worst]} | {name(variant.model)} | {name(variant.precision)} |"
         + (f" {name(variant.bucket)} |" if buckets else "")
-        + f" {tally_words(variant.tally)} | {megabytes(variant.size)} | {cosine(variant.cosine)} |"
+        + f" {made_of(variant.tally)} | {megabytes(variant.size)} | {cosine(variant.cosine)} |"
         for variant in report.variants
     ]
     text = table(head, rows, "variants", _OVERVIEW, utf16)

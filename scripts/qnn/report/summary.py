@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from qnn.report.blocks import (
     FINDINGS_HEAD,
+    built_words,
     cosine,
     cost_words,
     count,
@@ -16,7 +17,6 @@ from qnn.report.blocks import (
     lint_words,
     megabytes,
     name,
-    tally_words,
     trouble_block,
     troubles,
     verdict_words,
@@ -32,7 +32,7 @@ LIMIT = 1 << 20
 # So much of a digest tells bundles apart; report.json has all of it.
 _DIGEST = 12
 # What each part may take, in hundredths; the table of all bundles has the rest.
-_FAILURES, _FINDINGS, _SKIPPED, _REASONS, _UNREADABLE = 25, 12, 6, 4, 3
+_FAILURES, _FINDINGS, _SKIPPED, _REASONS, _UNREADABLE = 12, 6, 4, 2, 2
 _HEAD = (
     "| | model | precision | chip | graph | size | cosine | max abs | metric | bundle |\n"
     "|---|---|---|---|---|--:|--:|--:|---|---|"
@@ -65,7 +65,7 @@ def summary(report: Report, origin: Origin, limit: int = LIMIT) -> str:
 
 
 def _about(report: Report, origin: Origin) -> str:
-    said = [tally_words(report.tally)] if report.tally.total else []
+    said = [built_words(report.tally)] if report.tally.total else []
     if origin.commit is not None:
         said.append(f"commit {link(name(origin.commit[:12]), origin.commit_url)}")
     if report.tally.made and origin.artifacts_url is not None:
