@@ -115,6 +115,10 @@ def test_the_comment_is_the_only_thing_that_may_write_to_a_pull_request() -> Non
     assert writers == {"comment"}
 
 
+def test_the_comment_follows_the_workflow_of_pull_requests() -> None:
+    assert document("comment")[True]["workflow_run"]["workflows"] == [document("pull-request")["name"]]
+
+
 def test_jobs_that_run_models_code_have_no_secret_and_only_read() -> None:
     for name, job in document("build-models")["jobs"].items():
         assert set(job["permissions"].values()) == {"read"}, name
