@@ -118,10 +118,23 @@ def test_ranges_of_packages_that_count() -> None:
     assert changes(edited("pyproject.toml", before, "[project\n")).everything != ()
 
 
-def test_a_row_of_the_chip_table_rebuilds_that_chip() -> None:
+@pytest.mark.parametrize(
+    ("old", "new", "difference"),
+    [
+        ("vtcm_mb: 8", "vtcm_mb: 2", "vtcm_mb 8 → 2"),
+        ("arch: v75", "arch: v79", "arch v75 → v79"),
+        ("hvx_threads: 4", "hvx_threads: 6", "hvx_threads 4 → 6"),
+        ("fp16: true", "fp16: false", "fp16 true → false"),
+        ("status: public", "status: compiler-only", "status public → compiler-only"),
+    ],
+)
+def test_a_row_of_the_chip_table_rebuilds_that_chip(old: str, new: str, difference: str) -> None:
     head, tail = SOCS.split("  - name: SM8650\n")
-    after = f"{head}  - name: SM8650\n{tail.replace('vtcm_mb: 8', 'vtcm_mb: 2', 1)}"
-    assert changes(edited(CHIPS, SOCS, after)) == Changes(chips={57: "chip SM8650: vtcm_mb 8 → 2"})
+    assert old in tail.split("  - name:")[0]
+    after = f"{head}  - name: SM8650\n{tail.replace(old, new, 1)}"
+    assert changes(edited(CHIPS, SOCS, after)) == Changes(chips={57: f"chip SM8650: {difference}"})
+    renamed = SOCS.replace("  - name: SM8650\n", "  - name: SM8651\n")
+    assert changes(edited(CHIPS, SOCS, renamed)).chips == {57: "chip SM8651: name SM8650 → SM8651"}
 
 
 def test_words_about_a_chip_rebuild_nothing() -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qnn.chips.soc import Soc, Status
+from qnn.chips.table import ChipTable
 from qnn.errors.chips import NoChipSelected, NoFp16, UnknownChip
 from qnn.errors.plan import ChipNotTargeted, NothingToBuild, UnknownBucket, UnknownPrecision
 from qnn.plan.changes import Changes
@@ -110,6 +114,24 @@ def test_a_group_whose_best_known_chip_is_no_target_is_built_for_another_of_it()
     made = plan(outline(socs=[soc.name for soc in others]), changes=TOUCHED)
     assert len(made.variants[0].socs) == 1
     assert made.variants[0].socs[0] in others
+
+
+def test_the_chip_of_a_group_is_a_flagship_else_a_public_one_else_the_first() -> None:
+    group = max(TABLE.groups.values(), key=len)
+    first, *_, last = sorted(group, key=lambda soc: soc.soc_id)
+    public = tuple(dataclasses.replace(soc, status=Status.PUBLIC) for soc in TABLE.socs)
+    hidden = tuple(
+        dataclasses.replace(soc, status=Status.PUBLIC if soc == last else Status.COMPILER_ONLY) for soc in TABLE.socs
+    )
+
+    def chosen(table: ChipTable, chips: Sequence[Soc]) -> set[str]:
+        model = outline(socs=[soc.name for soc in chips], precisions=("w8a8",))
+        return {soc.name for soc in make_plan([model], Request(changes=TOUCHED), table).variants[0].socs}
+
+    assert chosen(dataclasses.replace(TABLE, socs=public, flagships=()), group) == {first.name}
+    assert chosen(dataclasses.replace(TABLE, socs=public, flagships=(last,)), group) == {last.name}
+    assert chosen(dataclasses.replace(TABLE, socs=hidden, flagships=()), group) == {last.name}
+    assert chosen(dataclasses.replace(TABLE, socs=hidden, flagships=(first,)), group) == {first.name}
 
 
 @pytest.mark.parametrize(

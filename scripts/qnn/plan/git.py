@@ -18,8 +18,6 @@ def changed_since(ref: str, folder: Path, needs_texts: Callable[[str], bool]) ->
     is not committed does not count. Raises NoBase (QF950) when git is missing, `folder` is in no repository, or there
     is no common ancestor (a shallow clone).
     """
-    if ref.startswith("-"):
-        raise _no_base(ref, "that is an option, not a commit")
     head = _git(ref, folder, "rev-parse", "--verify", "HEAD^{commit}").decode().strip()
     other = _git(ref, folder, "rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}").decode().split()[-1]
     base = _git(ref, folder, "merge-base", other, head).decode().strip()
