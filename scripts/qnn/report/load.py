@@ -10,7 +10,7 @@ from qnn.errors.report import UnreadableReport
 from qnn.report.document import KIND, Report, Unreadable
 from qnn.report.gather import About, Gathered, clip_texts, gather, read_document
 from qnn.report.planned import Planned, read_plan
-from qnn.report.strict import parse, read_file, read_report
+from qnn.report.strict import bounded, parse, read_report, unreadable
 
 # A document of one job with 1,000 chips is below 2 MB; a plan of 1,000 models and all chips has 30 MB.
 _DOCUMENT_BYTES = 64 << 20
@@ -65,7 +65,12 @@ def _named(path: Path, error: UnreadableReport) -> Gathered:
 
 
 def _lenient(path: Path) -> bytes:
-    return read_file(path, _DOCUMENT_BYTES)
+    """The file's bytes; here the caller chose the file, so links and pipes are fine."""
+    try:
+        with path.open("rb") as file:
+            return bounded(file, _DOCUMENT_BYTES, path.name)
+    except OSError as error:
+        raise unreadable(path.name, error.strerror or "cannot be read") from None
 
 
 def _nothing(name: str) -> None:

@@ -10,7 +10,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 from types import GenericAlias
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, TypeVar, get_args, get_origin
 
 from qnn.errors.report import UnreadableReport
 from qnn.report.document import KIND, SCHEMA_VERSION, Report
@@ -36,12 +36,20 @@ def read_file(path: Path, limit: int) -> bytes:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise unreadable(path.name, error.strerror or "cannot be opened") from None
-    with os.fdopen(handle, "rb") as file:
+    try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise unreadable(path.name, "not a plain file")
-        raw = file.read(limit + 1)
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            return bounded(file, limit, path.name)
+    finally:
+        os.close(handle)
+
+
+def bounded(file: BinaryIO, limit: int, name: str) -> bytes:
+    """All bytes of an open file when it holds at most `limit`. Raises UnreadableReport (QF920)."""
+    raw = file.read(limit + 1)
     if len(raw) > limit:
-        raise unreadable(path.name, f"more than {limit:,} bytes")
+        raise unreadable(name, f"more than {limit:,} bytes")
     return raw
 
 
