@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import random
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,10 +16,12 @@ from qnn.chips.soc import Soc, Status
 from qnn.chips.table import ChipTable
 from qnn.errors.chips import NoChipSelected, NoFp16, UnknownChip
 from qnn.errors.plan import ChipNotTargeted, NothingToBuild, UnknownBucket, UnknownPrecision
+from qnn.model.load import find_models, load_models
 from qnn.plan.changes import Changes
 from qnn.plan.labels import Labels, read_labels
-from qnn.plan.outline import Outline
+from qnn.plan.outline import Outline, read_outlines
 from qnn.plan.planner import Plan, Request, folders_needed, make_plan
+from qnn.plan.targets import Wanted, plan_build
 from tests.plan.samples import TABLE, outline
 
 ALL = {soc.name for soc in TABLE.socs}
@@ -284,3 +287,30 @@ def test_what_changed_is_what_is_planned(models: list[Outline], changes: Changes
         if changes.everything or v.model.name in changes.models or soc.soc_id in changes.chips
     }
     assert {(v.model.name, v.bucket, v.precision, soc.name) for v in made.variants for soc in v.socs} == expected
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        Wanted(),
+        Wanted(socs=("SM8650", "QCS8550")),
+        Wanted(socs=("SM8*", "!SM8550"), precisions=("fp*",)),
+        Wanted(socs=("all",), buckets=("d*", "p*")),
+        Wanted(socs=("groups", "flagships")),
+    ],
+)
+def test_plan_and_build_agree_on_the_models_here(wanted: Wanted) -> None:
+    folders = find_models((), Path(__file__).parents[2] / "models")
+    built = plan_build(load_models(folders), wanted, TABLE)
+    request = Request(socs=wanted.socs, buckets=wanted.buckets, precisions=wanted.precisions)
+    made = make_plan(read_outlines(folders), request, TABLE)
+    assert [
+        (variant.model.name, variant.bucket, variant.precision, soc.name)
+        for variant in made.variants
+        for soc in variant.socs
+    ] == [
+        (target.variant.model.name, target.variant.bucket, target.variant.precision, target.soc.name)
+        for target in built.targets
+    ]
+    left = sum(len(skip.socs) for skip in made.left_out)
+    assert left == len(built.skipped)
