@@ -31,6 +31,7 @@ class Request:
     labels: str
     shard: int | None  # which share of the plan; None when the run is for all of it
     shard_jobs: int
+    join: bool  # no prepare job for a variant that has one compile job
 
 
 def request(text: str) -> Request:
@@ -47,6 +48,7 @@ def request(text: str) -> Request:
         changed_from=given.get("changed-from", ""),
         labels=given.get("labels", ""),
         shard=int(given["shard"]) if "shard" in given else None,
+        join=given.get("join") in {True, "true"},
         shard_jobs=min(int(given.get("shard-jobs") or MATRIX_LIMIT), MATRIX_LIMIT),
     )
 

@@ -19,6 +19,7 @@ def arguments(asked: Request) -> list[str]:
     options += [f"--precision={name}" for name in asked.precisions]
     options += [f"--changed-from={asked.changed_from}"] if asked.changed_from else []
     options += [f"--labels={asked.labels}"] if asked.labels else []
+    options += ["--join"] if asked.join else []
     return [*options, f"--models-dir={asked.models_dir}", "--", *asked.models]
 
 
@@ -31,13 +32,13 @@ def shares(parts: list[dict[str, Any]], jobs: int) -> list[list[dict[str, Any]]]
 def share(parts: list[dict[str, Any]], shard: int, jobs: int) -> dict[str, Any]:
     """The step's outputs: the compile jobs of this share, and the prepare jobs those need."""
     cut = shares(parts, jobs)
-    mine = cut[shard] if shard < len(cut) else []
+    mine = cut[shard] if shard < len(cut) and not parts[0]["dry_run"] else []
     needed = {job["prepare_id"] for job in mine}
     prepare = [job for part in parts for job in part["prepare"]["include"] if job["id"] in needed]
     return {
         "prepare": {"include": prepare},
         "compile": {"include": mine},
-        "empty": not mine or bool(parts[0]["dry_run"]),
+        "empty": not mine,
         "shards": list(range(len(cut))),
     }
 

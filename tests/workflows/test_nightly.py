@@ -41,6 +41,8 @@ def test_nightly_builds_all_models_in_shares_and_closes_the_tracking_issue(
     jobs = done.jobs()
     assert jobs["toy · fp16 · SM8650"] == "success"
     assert jobs["toy-b · fp16 · SM8650"] == "success"
+    # A variant with one compile job is prepared in it.
+    assert not [name for name in done.names() if name.startswith("prepared-")]
     # Each share's report holds its own bundles against its own plan: nothing is missing.
     for shard in ("0", "1"):
         assert "missing" not in done.read(f"report-{shard}", "summary.md").decode()

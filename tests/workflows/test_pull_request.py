@@ -178,6 +178,7 @@ def test_a_killed_job_goes_on_where_it_was(act: Act, tmp_path: Path) -> None:
     first = act.run("pull-request", "pull_request", event)
     assert first.code == 1
     assert first.jobs()[job] == "failure"
+    assert "logs-toy.s16.fp16.sm8550" in first.names()
     second = act.run("pull-request", "pull_request", event)
     assert second.code == 0, second.log
     targets = results(second, "part-0-toy.s16.fp16.sm8550")

@@ -69,7 +69,8 @@ def test_a_share_prepares_what_it_compiles_and_nothing_else() -> None:
 
 def test_nothing_is_built_of_an_empty_plan_a_dry_run_or_a_share_beyond_the_last() -> None:
     assert PLAN.share([part()], 0, 256)["empty"] is True
-    assert PLAN.share([part(3, dry_run=True)], 0, 256)["empty"] is True
+    dry = PLAN.share([part(3, dry_run=True)], 0, 256)
+    assert (dry["empty"], dry["prepare"], dry["compile"]) == (True, {"include": []}, {"include": []})
     assert PLAN.share([part(3)], 1, 256)["empty"] is True
 
 
