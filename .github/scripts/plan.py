@@ -12,6 +12,9 @@ from typing import Any
 
 from forge import WORK, Request, append, output, request
 
+# GitHub takes 1 MiB of a step; this leaves room for the heading.
+SUMMARY_BYTES = 1_000_000
+
 
 def arguments(asked: Request) -> list[str]:
     """The command line of `qnn-forge plan`. Values that begin with a dash stay values."""
@@ -43,6 +46,16 @@ def share(parts: list[dict[str, Any]], shard: int, jobs: int) -> dict[str, Any]:
     }
 
 
+def shortened(table: str) -> str:
+    """At most SUMMARY_BYTES of a table: its beginning, and its end, which holds the cost."""
+    if len(table.encode()) <= SUMMARY_BYTES:
+        return table
+    lines = table.splitlines(keepends=True)
+    longest = max(len(line.encode()) for line in lines)
+    kept = SUMMARY_BYTES // longest // 2
+    return "".join([*lines[:kept], "    … plan.json in the artifact has all rows\n", *lines[-kept:]])
+
+
 def ask(command: list[str]) -> list[dict[str, Any]]:
     """The plan in its parts; most plans have one."""
     first = json.loads(output("plan", "--github", *command))
@@ -61,7 +74,7 @@ def main() -> None:
         (out / "plan.json").write_text(output("plan", "--json", *command))
     # Indented text is a code block in which nothing is markdown: names appear as they are.
     table = "".join(f"    {line}\n" for line in output("plan", *command).splitlines())
-    append("GITHUB_STEP_SUMMARY", f"### Plan\n\n{table}\n")
+    append("GITHUB_STEP_SUMMARY", f"### Plan\n\n{shortened(table)}\n")
     append("GITHUB_OUTPUT", "".join(f"{name}={json.dumps(value)}\n" for name, value in sorted(mine.items())))
     left = len(mine["shards"]) - 1
     if left > 0:

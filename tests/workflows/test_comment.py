@@ -90,6 +90,27 @@ def test_one_comment_is_made_edited_and_kept_from_a_bad_artifact(
     assert not list(act.folder.parent.rglob("pwned"))
 
 
+@pytest.mark.parametrize(
+    "text", ["not JSON", "[]", '{"schema": 1}', " " * (64 << 20)], ids=["text", "list", "key", "big"]
+)
+def test_the_script_leaves_the_old_comment_and_says_why(
+    tmp_path: Path, artifact: Path, github: GitHub, text: str
+) -> None:
+    (artifact / "report.json").write_text(text)
+    (tmp_path / "event.json").write_text(json.dumps(EVENT))
+    done = subprocess.run(
+        [sys.executable, ROOT / ".github" / "scripts" / "comment.py"],
+        env={
+            "PYTHONPATH": str(ROOT / "scripts"), "IN": str(artifact), "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
+            "GITHUB_API_URL": github.address, "GITHUB_TOKEN": "canary",
+        },
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.startswith("::warning title=QF920")
+    assert "report.json" in done.stdout
+    assert github.requests == []
+
+
 @pytest.mark.slow
 def test_a_run_without_an_artifact_or_without_a_pull_request_changes_nothing(act: Act, github: GitHub) -> None:
     act.environment |= {"FAKE_RUNS": str(act.folder / "runs"), "GITHUB_API_URL": github.address}

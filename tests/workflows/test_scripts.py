@@ -74,6 +74,15 @@ def test_nothing_is_built_of_an_empty_plan_a_dry_run_or_a_share_beyond_the_last(
     assert PLAN.share([part(3)], 1, 256)["empty"] is True
 
 
+def test_a_long_plan_is_cut_in_its_middle() -> None:
+    assert PLAN.shortened("    row\n") == "    row\n"
+    cut = PLAN.shortened("    first\n" + "    row é\n" * 200_000 + "    cost\n")
+    assert len(cut.encode()) < 1_000_100
+    assert cut.startswith("    first\n")
+    assert cut.endswith("    cost\n")
+    assert "all rows" in cut
+
+
 def test_values_that_look_like_options_stay_values() -> None:
     text = json.dumps({"models": "--help -x", "socs": "--json,SM8650", "changed-from": "--output=x", "labels": '["a"]'})
     command = PLAN.arguments(PLAN.request(text))
