@@ -92,6 +92,10 @@ def test_the_matrices_of_a_plan_are_read_too(tmp_path: Path) -> None:
     assert [result.soc for result in found.results] == ["A", "B", "C"]
 
 
+def test_a_job_without_chips_plans_nothing(tmp_path: Path) -> None:
+    assert report(tmp_path, plan=plan(job(""), job("A,"))).tally.missing == 1
+
+
 def test_nothing_is_missing_from_a_dry_run(tmp_path: Path) -> None:
     assert report(tmp_path, plan=plan(job("SM8650"), dry_run=True)).results == ()
 

@@ -177,6 +177,16 @@ def test_a_report_of_long_lists_fits() -> None:
     assert 100 < len(read.lint.findings) < 20_000
 
 
+def test_what_is_kept_is_the_first_of_a_list() -> None:
+    report = mixed()
+    assert report.plan is not None
+    reasons = tuple(f"{number}" + "r" * (4000 if number % 2 else 1) for number in range(100))
+    long = fit(dataclasses.replace(report, plan=dataclasses.replace(report.plan, reasons=reasons)), 60_000)
+    assert long.plan is not None
+    assert 0 < len(long.plan.reasons) < 100
+    assert long.plan.reasons == reasons[: len(long.plan.reasons)]
+
+
 def test_half_a_surrogate_pair_is_carried() -> None:
     report = hostile("a\ud800b")
     assert read_report(to_json(report).encode(), "x") == report
