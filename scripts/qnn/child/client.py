@@ -105,7 +105,8 @@ class Host:
         if self._process is not None and self._process.poll() is None:
             return self._process
         read_fd, write_fd = os.pipe()
-        environment = dict(os.environ, QNN_FORGE_REPLY_FD=str(write_fd))
+        # Without the second, ONNX Runtime 1.32 keeps a device id and a queue of events in the home folder.
+        environment = dict(os.environ, QNN_FORGE_REPLY_FD=str(write_fd), ORT_DISABLE_TELEMETRY="1")
         self._process = subprocess.Popen(
             [sys.executable, "-m", "qnn.child.host", *self._preload],
             stdin=subprocess.PIPE,
