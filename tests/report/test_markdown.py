@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from qnn.report.comment import LIMIT, MARKER, comment
-from qnn.report.document import Report
+from qnn.report.document import Report, Unreadable
 from qnn.report.escape import visible
 from qnn.report.fill import utf16
 from qnn.report.fit import fit
@@ -148,6 +148,20 @@ def test_findings_link_to_their_line() -> None:
     text = comment(made(lint(problem(path="models/a b/model.yaml"))), origin())
     assert f'<a href="https://github.com/acme/models/blob/{COMMIT}/models/a%20b/model.yaml#L7">' in text
     assert "<details open><summary>Lint: 1 error in 1 model</summary>" in text
+
+
+def test_a_failure_links_to_its_line() -> None:
+    text = comment(made(build(failed(error={"place": "models/toy/model.yaml:12:3"}))), origin())
+    assert f'<a href="https://github.com/acme/models/blob/{COMMIT}/models/toy/model.yaml#L12"><code>models/' in text
+
+
+def test_documents_that_cannot_be_read_are_named() -> None:
+    bad = tuple(Unreadable(f"{number}.json", "not JSON: x@y.zz") for number in range(7))
+    text = comment(dataclasses.replace(made(), unreadable=bad), origin())
+    assert text.startswith(f"{MARKER}\n### ⛔ 7 documents of the run could not be read\n")
+    assert text.count("could not be read: not JSON") == 5
+    assert "- and 2 more\n" in text
+    assert render(text).acting == []
 
 
 @pytest.mark.parametrize("path", ["../../x", "/etc/passwd"])

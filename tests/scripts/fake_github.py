@@ -36,8 +36,10 @@ class FakeGitHub:
     address: str = ""
 
     def pull(self, number: int, sha: str, *, state: str = "open", head: str = "acme:topic") -> None:
-        """A pull request."""
-        self.pulls[number] = {"number": number, "state": state, "head": {"sha": sha, "label": head}}
+        """A pull request from OWNER:BRANCH; the owner's repository has the same name as this one."""
+        owner = head.partition(":")[0]
+        repo = {"full_name": f"{owner}/{self.repository.partition('/')[2]}"}
+        self.pulls[number] = {"number": number, "state": state, "head": {"sha": sha, "label": head, "repo": repo}}
 
     def comment(self, number: int, body: str, user: dict[str, str] | None = None) -> int:
         """A comment that is there already; gives its id."""

@@ -17,12 +17,13 @@ import pytest
 
 from qnn.errors.report import GitHubRefused, NoPullRequest, NotAWorkflowRun
 from qnn.report.comment import MARKER
+from qnn.report.escape import visible
 from qnn.report.event import workflow_run
 from qnn.report.fit import to_json
 from qnn.report.github import GitHub
 from qnn.report.sticky import pull_numbers, put_comment
 from qnn.report.workflow_command import command
-from tests.report.documents import build, failed, target
+from tests.report.documents import build, failed, job, plan, target
 from tests.report.test_escape import HOSTILE
 from tests.report.test_markdown import is_harmless, made, many
 from tests.scripts.fake_github import READER, TOKEN, FakeGitHub, serve
@@ -212,6 +213,13 @@ def test_a_closed_pull_request_is_left_alone(desk: Desk) -> None:
     assert desk.github.bodies(7) == []
 
 
+def test_the_same_commit_in_another_repository_is_another_matter(desk: Desk) -> None:
+    desk.github.pull(8, HEAD, head="mallory:topic")
+    fork = event(pull_requests=[{"number": 7}, {"number": 8}], head_repository={"full_name": "mallory/models"})
+    assert desk.run(fork).out == "comment on #8: created\n"
+    assert desk.github.bodies(7) == []
+
+
 def test_the_number_is_never_taken_from_the_artefact(desk: Desk) -> None:
     desk.github.pull(1, "e" * 40)
     desk.put(json.dumps(json.loads(to_json(made(build(target())))) | {"number": 1}))
@@ -282,12 +290,22 @@ def test_an_artefact_that_is_a_link_or_not_there(desk: Desk) -> None:
     assert desk.github.comments == {}
 
 
-@pytest.mark.parametrize("text", HOSTILE[::4])
-def test_hostile_names_and_branches_are_only_text(desk: Desk, text: str) -> None:
-    desk.put(to_json(made(build(failed(model=f"x{text}", error={"message": text})))))
-    assert desk.run(event(head_branch=f"x{text}")).out == "comment on #7: created\n"
+@pytest.mark.parametrize(
+    "text", ["$(touch pwned); `id` \"'&|", "@all [x](https://evil.example)\n\n# y", "</details>::error::"]
+)
+def test_a_hostile_title_branch_label_or_model_name_is_only_text(desk: Desk, text: str) -> None:
+    reasons = [f"label {text} asks for every chip"]
+    planned = plan(job("SM8550", model=f"models/x{text}"), reasons=reasons)
+    desk.put(to_json(made(build(failed(model=f"x{text}", error={"message": text})), plan=planned)))
+    given = event(head_branch=f"x{text}", display_title=f"title {text}")
+    assert desk.run(given).out == "comment on #7: created\n"
     (body,) = desk.github.bodies(7)
-    is_harmless(body)
+    shown = is_harmless(body)
+    assert f"of x{visible(text)} ·" in shown
+    assert f"label {visible(text)} asks for every chip" in shown
+    assert f"x{visible(text)}: 1 of " in shown
+    assert "title" not in shown
+    assert not list(desk.folder.rglob("pwned"))
 
 
 # A GitHub that refuses

@@ -19,6 +19,7 @@ from qnn.report.origin import Origin
 
 ICONS: dict[Verdict, str] = {"failed": "❌", "missing": "⛔", "unverified": "⚠️", "ok": "✅"}
 _ID = re.compile(r"QF\d{3}")
+_PLACE = re.compile(r"(?P<path>.+?):(?P<line>\d{1,9})(?::\d{1,9})?", re.DOTALL)
 _NAME = 80
 _SENTENCE = 600
 _LINE = 200
@@ -155,7 +156,7 @@ def troubles(results: Iterable[Result]) -> tuple[Trouble, ...]:
     return tuple(_trouble(group) for group in groups.values())
 
 
-def trouble_block(trouble: Trouble) -> str:
+def trouble_block(trouble: Trouble, origin: Origin) -> str:
     """What happened, what to do, and how to see it here: at most about 12,000 characters."""
     failure = trouble.failure
     what = title_of(failure.id)
@@ -163,7 +164,9 @@ def trouble_block(trouble: Trouble) -> str:
     bucket = "" if first.bucket == "default" else f" {name(first.bucket)}"
     where = f"{name(first.precision)}{bucket} on {chip_names(trouble.socs)}"
     lines = [f"**{id_link(failure.id)}** {what} · {where}" if what else f"**{id_link(failure.id)}** · {where}", ""]
-    said = words(failure.message) if failure.place is None else f"{name(failure.place, _LINE)} {words(failure.message)}"
+    said = words(failure.message)
+    if failure.place is not None:
+        said = f"{place_link(failure.place, origin)} {said}"
     lines += [f"> {said}"]
     if failure.details:
         shown = failure.details[:_DETAILS]
@@ -189,9 +192,15 @@ def command_block(result: Result, socs: Sequence[str]) -> str:
 def finding_row(finding: Finding, origin: Origin) -> str:
     """One row of the table of lint's findings."""
     icon = "❌" if finding.kind == "error" else "💡"
-    place = finding.path if finding.line is None else f"{finding.path}:{finding.line}"
-    shown = link(name(place, _LINE), origin.file_url(finding.path, finding.line))
+    shown = place_link(finding.path if finding.line is None else f"{finding.path}:{finding.line}", origin)
     return f"| {icon} | {id_link(finding.id)} | {shown} | {words(finding.message)} | {words(finding.remedy)} |"
+
+
+def place_link(place: str, origin: Origin) -> str:
+    """models/toy/model.yaml:7:9 with a link to that line at the commit."""
+    found = _PLACE.fullmatch(place)
+    path, line = (found["path"], int(found["line"])) if found else (place, None)
+    return link(name(place, _LINE), origin.file_url(path, line))
 
 
 FINDINGS_HEAD = "| | id | where | what is wrong | what to do |\n|---|---|---|---|---|"

@@ -112,11 +112,19 @@ def _head(report: Report, origin: Origin) -> str:
         f"{MARKER}\n### {headline(report)}\n",
         _about(report, origin),
         _plan(report),
-        *(f"⛔ {name(bad.name)} could not be read: {words(bad.reason)}\n" for bad in report.unreadable[:_UNREADABLE]),
+        _unreadable(report),
         _lint(report, origin),
         _overview(report),
     ]
     return "\n".join(part for part in parts if part)
+
+
+def _unreadable(report: Report) -> str:
+    shown = report.unreadable[:_UNREADABLE]
+    lines = [f"- ⛔ {name(bad.name)} could not be read: {words(bad.reason, 200)}" for bad in shown]
+    left = len(report.unreadable) - len(shown)
+    more = [f"- and {left:,} more"] if left else []
+    return "\n".join([*lines, *more]) + "\n" if lines else ""
 
 
 def _about(report: Report, origin: Origin) -> str:
@@ -191,7 +199,7 @@ def _section(section: _Section, level: _Level, origin: Origin, *, opened: bool) 
 
 def _body(section: _Section, level: _Level, origin: Origin) -> Iterator[str]:
     found = troubles(section.results)[: level.troubles]
-    yield from (trouble_block(trouble) for trouble in found)
+    yield from (trouble_block(trouble, origin) for trouble in found)
     untold = section.tally.failed - sum(len(trouble.socs) for trouble in found)
     if untold > 0:
         yield f"{count(untold, 'more failure')} of this model: {_see(origin)}."

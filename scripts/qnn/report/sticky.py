@@ -63,8 +63,13 @@ def put_comment(github: Repository, number: int, body: str) -> str:
 
 
 def _is_of(pull: dict[str, Any], run: WorkflowRun) -> bool:
+    """Open, its newest commit the run's, and from the run's repository where GitHub still knows which that is."""
     head = pull.get("head") or {}
-    return pull.get("state") == "open" and head.get("sha") == run.head_sha and isinstance(pull.get("number"), int)
+    source = (head.get("repo") or {}).get("full_name")
+    same = source is None or run.head_repository is None or source == run.head_repository
+    return (
+        same and pull.get("state") == "open" and head.get("sha") == run.head_sha and isinstance(pull.get("number"), int)
+    )
 
 
 def _is_ours(comment: dict[str, Any]) -> bool:

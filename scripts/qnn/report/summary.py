@@ -56,7 +56,7 @@ def summary(report: Report, origin: Origin, limit: int = LIMIT) -> str:
         if report.unreadable
         else "",
         _lint(report, origin, _FINDINGS * share),
-        _failures(report, _FAILURES * share),
+        _failures(report, origin, _FAILURES * share),
     ]
     tail = _skipped(report, _SKIPPED * share)
     head = "\n".join(part for part in parts if part)
@@ -82,8 +82,11 @@ def _lint(report: Report, origin: Origin, budget: int) -> str:
     return f"### Lint: {lint_words(lint)}\n" + (f"\n{text}\n" if text else "")
 
 
-def _failures(report: Report, budget: int) -> str:
-    blocks = [f"#### {name(trouble.first.model)}\n\n{trouble_block(trouble)}\n" for trouble in troubles(report.results)]
+def _failures(report: Report, origin: Origin, budget: int) -> str:
+    blocks = [
+        f"#### {name(trouble.first.model)}\n\n{trouble_block(trouble, origin)}\n"
+        for trouble in troubles(report.results)
+    ]
     if not blocks:
         return ""
     kept = fill(blocks, budget, utf8)
