@@ -41,7 +41,7 @@ def test_a_new_model_is_planned_prepared_compiled_verified_and_reported(act: Act
     assert set(done.jobs().values()) == {"success"}
     assert BUILT in done.jobs()
     # One variant, prepared once; two chips, compiled from what was prepared.
-    assert done.names() == ["part-0-plan", "part-0-toy.s16.fp16.sm8550", "prepared-toy.s16.fp16-0", "report-0"]
+    assert done.names() == ["part-0-plan", "part-0-toy.s16.fp16.sm8550", "prepared-0-toy.s16.fp16", "report-0"]
     targets = results(done, "part-0-toy.s16.fp16.sm8550")
     assert [(target["soc"], target["verdict"], target["reused"]) for target in targets] == [
         ("SM8550", "ok", False),
@@ -116,6 +116,34 @@ def test_a_hostile_model_is_refused_at_lint(act: Act, repository: Repository, to
     assert not list(act.folder.parent.rglob("pwned"))
 
 
+DATA = """\
+def samples(*, graph, inputs, sources, count):
+    raise ValueError("no data <b>today</b>")
+"""
+
+
+@pytest.mark.slow
+def test_when_preparing_fails_the_report_says_why(act: Act, repository: Repository, toy: Path) -> None:
+    def change(folder: Path) -> None:
+        model = folder / "models" / "toy"
+        shutil.copytree(toy, model)
+        (model / "data.py").write_text(DATA)
+        text = (model / "model.yaml").read_text().replace("samples: samples/", "data: data.py:samples")
+        (model / "model.yaml").write_text(text)
+
+    repository.pull_request(change)
+    done = act.run("pull-request", "pull_request", pull_request_event(labels=TWO_CHIPS))
+    assert done.code == 1
+    assert done.jobs() == {
+        "Lint and plan": "success", "prepare toy · fp16": "failure", BUILT: "failure", "Collect": "failure",
+    }  # fmt: skip
+    assert {target["error"]["id"][:3] for target in results(done, "part-0-toy.s16.fp16.sm8550")} == {"QF8"}
+    summary = done.summary()
+    assert "no data" in summary
+    assert "<b>today" not in summary
+    assert "logs-0-toy.s16.fp16" in done.names()
+
+
 SPY = """
 import os, json, pathlib
 with open(os.environ["SPY"], "a") as file:
@@ -178,7 +206,7 @@ def test_a_killed_job_goes_on_where_it_was(act: Act, tmp_path: Path) -> None:
     first = act.run("pull-request", "pull_request", event)
     assert first.code == 1
     assert first.jobs()[job] == "failure"
-    assert "logs-toy.s16.fp16.sm8550" in first.names()
+    assert "logs-0-toy.s16.fp16.sm8550" in first.names()
     second = act.run("pull-request", "pull_request", event)
     assert second.code == 0, second.log
     targets = results(second, "part-0-toy.s16.fp16.sm8550")
