@@ -231,6 +231,22 @@ class Builder:
         sources = {name: only_file(self.source(variant, name)) for name in variant.model.sources}
         return inputs.CodeRoom(sources, self._folders.environments, self._log(key), limits_of(variant))
 
+    def measured_already(self, target: Target) -> Iterator[tuple[Graph, int, Measured]]:
+        """What the store has of a target's numbers, with the size of each binary in bytes; makes nothing.
+
+        This is what is known of a bundle that missed a gate.
+        """
+        for graph in target.variant.model.graphs:
+            compiled = self._store.get(self.keys.compiled(target, graph))
+            measured = self._store.get(self.keys.measured(target, graph))
+            if compiled is None or measured is None:
+                continue
+            metric = None
+            if target.variant.model.checks.metric is not None:
+                metric = self._store.get(self.keys.metrics(target, graph))
+            values = () if metric is None else inputs.load_metric(metric.folder)
+            yield graph, compiled.file(f"{graph.name}.bin").size, Measured(load_measured(measured.folder), values)
+
     def _make(self, key: StageKey, stage: Stage, produce: Callable[[Path], None]) -> Entry:
         """The stage's entry; what failed once in this run fails at once for everything else that needs it."""
         digest = key.digest

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from qnn.build.measured import Measured
+from qnn.build.metrics import summarise
 from qnn.errors.base import ForgeError
+from qnn.model.spec import MetricGate
 from qnn.plan.targets import Target
+from qnn.verify.comparison import Kind
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,19 @@ def graph_results(bundle: Path) -> tuple[GraphResult, ...]:
     )
 
 
-def _metric(metric: dict[str, Any]) -> str:
+def measured_result(graph: str, size: int, measured: Measured, gates: Mapping[str, MetricGate]) -> GraphResult:
+    """The same of a graph that was measured and whose bundle was not made."""
+    real = [output for output in measured.outputs if output.kind is Kind.FLOAT]
+    return GraphResult(
+        graph=graph,
+        size=size,
+        cosine=min((output.cosine for output in real), default=None),
+        max_abs=max((output.max_abs for output in real), default=None),
+        metric=", ".join(_metric(asdict(metric)) for metric in summarise(measured.metrics, gates)),
+    )
+
+
+def _metric(metric: Mapping[str, Any]) -> str:
     """speech equal 16/16, probability_error 0.003"""
     if isinstance(metric["htp_value"], str | bool):
         return f"{metric['name']} equal {metric['equal']}/{metric['samples']}"

@@ -12,7 +12,7 @@ from qnn.build.builder import Builder, Folders
 from qnn.build.events import Listener, Silence, Stage
 from qnn.build.install import install
 from qnn.build.keys import Keys, bundle_name
-from qnn.build.results import TargetResult, graph_results
+from qnn.build.results import TargetResult, graph_results, measured_result
 from qnn.child import HostPool
 from qnn.errors.base import ForgeError
 from qnn.plan.targets import BuildPlan, Target, Variant
@@ -121,7 +121,11 @@ def _build_one(builder: Builder, target: Target, out: Path, *, verified: bool, l
         folder, archive = install(entry, name, out)
     except ForgeError as error:
         listener.fails(Stage("target", target.name))
-        return TargetResult(target, (), None, None, None, verified, False, time.monotonic() - began, error)
+        graphs = tuple(
+            measured_result(graph.name, size, measured, target.variant.model.checks.metric_gates.get(graph.name, {}))
+            for graph, size, measured in builder.measured_already(target)
+        )
+        return TargetResult(target, graphs, None, None, None, verified, False, time.monotonic() - began, error)
     listener.ends(Stage("target", target.name), time.monotonic() - began, reused=reused is not None)
     return TargetResult(
         target=target,
