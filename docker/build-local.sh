@@ -5,14 +5,14 @@
 #   docker/build-local.sh [FOLDER]     FOLDER is for everything in the making; a temporary one when it is left out
 #
 # Needs root, buildah and mmdebstrap (apt-get install --no-install-recommends buildah mmdebstrap), python3, 6 GB of disk
-# and the network. MODEL and SOC name what is built (silero-vad, SM8650). KEEP=1 leaves the images in FOLDER.
+# and the network. MODEL and SOC name what is built (silero-vad, SM8650). KEEP=1 leaves the images in FOLDER. DRIVER is
+# buildah's storage driver: overlay, and vfs (8 GB) where that does not work, as in most containers.
 set -euo pipefail
 
 repository=$(cd "$(dirname "$0")/.." && pwd)
 model=${MODEL:-silero-vad}
 soc=${SOC:-SM8650}
 certificates=/etc/ssl/certs/ca-certificates.crt
-needed_kilobytes=6000000
 
 say() { printf '\n== %s (%d s)\n' "$1" "$SECONDS"; }
 stop() { printf 'build-local: %s\n' "$1" >&2; exit 1; }
@@ -30,12 +30,17 @@ else
     work=$(mktemp -d --tmpdir qnn-forge-image-XXXXXX)
     made=yes
 fi
-free_kilobytes=$(df --output=avail -k "$work" | tail -1)
-[ "$free_kilobytes" -ge "$needed_kilobytes" ] || stop "$work has $free_kilobytes kB free; $needed_kilobytes are needed"
+need_kilobytes() {
+    local free
+    free=$(df --output=avail -k "$work" | tail -1)
+    [ "$free" -ge "$1" ] || stop "$work has $free kB free; $1 are needed"
+}
+
+need_kilobytes 6000000
 mkdir -p "$work/tmp"
 export TMPDIR="$work/tmp"
 
-driver=overlay
+driver=${DRIVER:-overlay}
 b() { buildah --root "$work/store" --runroot "$work/run" --storage-driver "$driver" "$@"; }
 
 clean_up() {
@@ -63,7 +68,10 @@ if ! b from scratch > /dev/null 2>&1; then
 fi
 b rm --all > /dev/null
 layers=true  # keep what is built, so that the second target goes on from the first
-if [ "$driver" = vfs ]; then layers=false; fi
+if [ "$driver" = vfs ]; then
+    layers=false
+    need_kilobytes 8000000
+fi
 
 say "base: Debian bookworm with Python 3.11"
 if [ ! -f "$work/base.tar" ]; then
