@@ -43,13 +43,15 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Kit:
-    """One archive: the prefix of its build arguments, where it is, what it must be (bytes), where it goes."""
+    """One archive: the prefix of its build arguments, where it is, what it must be (bytes), where it goes, and a file
+    that every release of the kit holds, relative to its folder."""
 
     name: str
     url: str
     sha256: str
     size: int
     target: Path
+    holds: str
 
 
 def require_licence(word: str) -> None:
@@ -58,7 +60,7 @@ def require_licence(word: str) -> None:
         raise Refused(_LICENCE)
 
 
-def parse_kit(name: str, url: str, sha256: str, size: str, target: str) -> Kit:
+def parse_kit(name: str, url: str, sha256: str, size: str, target: str, holds: str) -> Kit:
     """A kit from build arguments. Raises Refused, naming the argument that is missing or wrong."""
     address = urllib.parse.urlsplit(url)
     loopback = address.scheme == "http" and address.hostname in _LOOPBACK
@@ -70,7 +72,7 @@ def parse_kit(name: str, url: str, sha256: str, size: str, target: str) -> Kit:
         raise Refused(f"{name}_SHA256 must be 64 lower-case hexadecimal digits; it is {sha256!r}")
     if not re.fullmatch(r"[1-9][0-9]{0,14}", size):
         raise Refused(f"{name}_SIZE must be the archive's size in bytes; it is {size!r}")
-    return Kit(name, url, sha256, int(size), Path(target))
+    return Kit(name, url, sha256, int(size), Path(target), holds)
 
 
 def install(kit: Kit, authorization: str | None) -> None:
@@ -81,6 +83,8 @@ def install(kit: Kit, authorization: str | None) -> None:
         with archive.open("wb") as stream:
             _download(kit, authorization, stream)
         prefix = unpack(kit.name, archive, unpacked)
+        if not (unpacked / kit.holds).is_file():
+            raise Refused(f"{kit.name}: the archive holds no {kit.holds}; {kit.name}_URL is of something else")
         receipt = {"kit": kit.name, "sha256": kit.sha256, "size": kit.size, "folder": str(prefix)}
         (unpacked / RECEIPT).write_text(json.dumps(receipt, sort_keys=True) + "\n", encoding="utf-8")
         os.rename(unpacked, kit.target)
@@ -192,7 +196,9 @@ def _link(name: str, target: Path, place: Path, destination: str) -> None:
 def _main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     parser.add_argument("--accept", required=True, help="the word of ACCEPT_QAIRT_LICENSE")
-    parser.add_argument("--kit", nargs=5, action="append", required=True, metavar=("NAME", "URL", "SHA", "SIZE", "TO"))
+    parser.add_argument(
+        "--kit", nargs=6, action="append", required=True, metavar=("NAME", "URL", "SHA", "SIZE", "TO", "HOLDS")
+    )
     options = parser.parse_args(arguments)
     require_licence(options.accept)
     kits = [parse_kit(*words) for words in options.kit]  # all of them, before the first long download

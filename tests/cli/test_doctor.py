@@ -111,7 +111,11 @@ error: QF932 not installed: onnxruntime
 
 warning: QF937 1.0 GB of memory free within the container's limit
   remedy: end other programs, raise the limit, or build small models with --jobs 1
-  more: qnn-forge explain QF937"""
+  more: qnn-forge explain QF937
+
+warning: QF939 QAIRT_SDK_ROOT=/opt/qairt holds no bin/tool
+  remedy: set QAIRT_SDK_ROOT to the folder that holds it, or unset it
+  more: qnn-forge explain QF939"""
     )
 
 

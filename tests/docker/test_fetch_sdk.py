@@ -79,7 +79,7 @@ def sdk(tmp_path: Path) -> Archive:
 
 
 def run(accept: str, *kits: tuple[object, ...]) -> subprocess.CompletedProcess[str]:
-    words = [str(word) for kit in kits for word in ("--kit", *kit)]
+    words = [str(word) for kit in kits for word in ("--kit", *kit, *([GENERATOR] if len(kit) == 5 else []))]
     command = [sys.executable, "-I", str(SCRIPT), "--accept", accept, *words]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
@@ -100,7 +100,9 @@ def refusal(archive: Archive, to: Path) -> str:
 def test_both_kits_are_unpacked_without_the_folders_around_them(tmp_path: Path, sdk: Archive) -> None:
     ndk = write_zip(tmp_path / "ndk.zip", NDK)
     done = run(
-        "yes", kit_of(sdk, tmp_path / "kits" / "qairt"), ("ANDROID_NDK", *kit_of(ndk, tmp_path / "kits/ndk")[1:])
+        "yes",
+        kit_of(sdk, tmp_path / "kits" / "qairt"),
+        ("ANDROID_NDK", *kit_of(ndk, tmp_path / "kits/ndk")[1:], "source.properties"),
     )
     assert (done.returncode, done.stderr) == (0, "")
     kits = tmp_path / "kits"
@@ -165,7 +167,8 @@ def test_a_missing_archive_is_named_without_what_may_be_secret(mirror: Mirror, t
     url = mirror.address.replace("//", "//me:hunter2@") + "/gone.zip?token=hunter3"
     with pytest.raises(fetch_sdk.Refused) as caught:
         fetch_sdk.install(
-            fetch_sdk.parse_kit(KIT, url.replace("me:hunter2@", ""), "0" * 64, "1", str(tmp_path / "k")), None
+            fetch_sdk.parse_kit(KIT, url.replace("me:hunter2@", ""), "0" * 64, "1", str(tmp_path / "k"), GENERATOR),
+            None,
         )
     assert f"{mirror.address}/gone.zip cannot be fetched: Not Found" in str(caught.value)
     done = run("yes", (KIT, url.replace("http://", "ftp://"), "0" * 64, 1, tmp_path / "sdk"))
@@ -175,7 +178,9 @@ def test_a_missing_archive_is_named_without_what_may_be_secret(mirror: Mirror, t
 def test_the_authorization_is_sent_and_not_sent_on(mirror: Mirror, tmp_path: Path, sdk: Archive) -> None:
     mirror.files["/real.zip"] = sdk.path.read_bytes()
     mirror.redirects["/sdk.zip"] = f"{mirror.address}/real.zip"
-    kit = fetch_sdk.parse_kit(KIT, f"{mirror.address}/sdk.zip", sdk.sha256, str(sdk.size), str(tmp_path / "sdk"))
+    kit = fetch_sdk.parse_kit(
+        KIT, f"{mirror.address}/sdk.zip", sdk.sha256, str(sdk.size), str(tmp_path / "sdk"), GENERATOR
+    )
     fetch_sdk.install(kit, "Bearer hunter2")
     assert mirror.asked == [("/sdk.zip", "Bearer hunter2"), ("/real.zip", None)]
     assert (tmp_path / "sdk" / GENERATOR).is_file()
@@ -207,6 +212,11 @@ def test_what_is_no_zip_is_refused(tmp_path: Path, sdk: Archive) -> None:
     assert "not a zip that can be read" in refusal(described(tmp_path / "page.zip"), tmp_path / "sdk")
     (tmp_path / "half.zip").write_bytes(sdk.path.read_bytes()[:200])
     assert "not a zip that can be read" in refusal(described(tmp_path / "half.zip"), tmp_path / "sdk")
+
+
+def test_an_archive_of_something_else_is_refused(tmp_path: Path) -> None:
+    message = refusal(write_zip(tmp_path / "ndk.zip", NDK), tmp_path / "sdk")
+    assert f"the archive holds no {GENERATOR}; QAIRT_SDK_URL is of something else" in message
 
 
 def test_common_folder_of_a_flat_archive_is_none() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from qnn.doctor.facts import Facts, Failed, Library, Machine, NotTried, StorePlace, Worked
+from qnn.doctor.facts import Facts, Failed, Kit, Library, Machine, NotTried, StorePlace, Worked
 from qnn.doctor.judge import TRIAL_SOC_ID, Verdict, Work, gigabytes, is_tested_pair, judge
 from tests.doctor.fake_facts import BUILD, GB, machine, sound, toolchain
 
@@ -71,6 +71,7 @@ FAULTS = [
     (with_store(None, 100_000_000), "QF938", STORE),
     (with_store(None, 1 * GB), "QF938", set()),
     (with_store("Read-only file system", 50 * GB), "QF902", STORE),
+    (replace(sound(), kits=(Kit("QAIRT SDK", "QAIRT_SDK_ROOT", "/x", "bin/tool"),)), "QF939", set()),
 ]
 
 
@@ -117,6 +118,11 @@ def test_a_library_of_a_wheel_that_is_not_installed_is_no_second_fault() -> None
 def test_the_build_of_an_unknown_wheel_cannot_be_wrong() -> None:
     facts = replace(with_pair("1.32.0", "9.9.9"), trial=Worked("v9.9.9", TRIAL_SOC_ID, 0.0, 1.0))
     assert [finding.error.id for finding in judge(facts).findings] == ["QF933"]
+
+
+def test_a_complete_kit_is_no_fault() -> None:
+    facts = replace(sound(), kits=(Kit("QAIRT SDK", "QAIRT_SDK_ROOT", "/x", None),))
+    assert judge(facts).findings == ()
 
 
 def test_a_containers_limit_is_named() -> None:

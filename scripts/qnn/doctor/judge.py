@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from qnn.doctor.facts import Facts, Failed, Library, Machine, StorePlace, Toolchain, Worked
+from qnn.doctor.facts import Facts, Failed, Kit, Library, Machine, StorePlace, Toolchain, Worked
 from qnn.errors.base import ForgeError
 from qnn.errors.doctor import (
+    KitIncomplete,
     LibraryUnusable,
     LittleDisk,
     LittleMemory,
@@ -102,6 +103,7 @@ def judge(facts: Facts) -> Verdict:
         *_trial(facts),
         *_store(facts.store),
         *_memory(facts.machine),
+        *_kits(facts.kits),
     )
     return Verdict(findings, tuple(Ability(work, _stoppers(work, findings)) for work in Work))
 
@@ -229,6 +231,13 @@ def _memory(machine: Machine) -> Iterator[Finding]:
             remedy="end other programs, raise the limit, or build small models with --jobs 1",
         )
         yield Finding(error, _COMPILER if available < _MEMORY_NEEDED else frozenset())
+
+
+def _kits(kits: tuple[Kit, ...]) -> Iterator[Finding]:
+    for kit in kits:
+        if kit.missing is not None:
+            remedy = f"set {kit.variable} to the folder that holds it, or unset it"
+            yield Finding(KitIncomplete(f"{kit.variable}={kit.folder} holds no {kit.missing}", remedy=remedy))
 
 
 def gigabytes(size: int) -> str:

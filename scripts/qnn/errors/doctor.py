@@ -128,3 +128,17 @@ class LittleDisk(ForgeError):
     id = "QF938"
     title = "too little room on the disk"
     exit_code = ExitCode.SYSTEM
+
+
+class KitIncomplete(ForgeError):
+    """What: QAIRT_SDK_ROOT or ANDROID_NDK_ROOT names a folder that is not such a kit. This is a warning.
+
+    Why: A file that every release of the kit holds is not there: the variable names the folder above it, an old
+    place, or an unpacking that was interrupted. The pip toolchain does not need either kit.
+
+    Mend: Set the variable to the folder that holds the file named in the message, or unset it.
+    """
+
+    id = "QF939"
+    title = "a kit is not where its variable says"
+    exit_code = ExitCode.SYSTEM
