@@ -51,6 +51,8 @@ def _of_steps(name: str, steps: list[dict[str, Any]]) -> Iterator[str]:
     for step in steps:
         if _EXPRESSION in step.get("run", ""):
             yield f"{name}: an expression inside run: {step['run']}"
+        if "actions/upload-artifact@" in step.get("uses", "") and step["with"].get("overwrite") is not True:
+            yield f"{name}: an upload that fails when the job is run again"
         if "actions/checkout@" in step.get("uses", "") and step.get("with", {}).get("persist-credentials") is not False:
             yield f"{name}: checkout keeps its credentials"
 

@@ -30,6 +30,8 @@ jobs:
     steps:
       - uses: actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1 # v7.0.1
         with: {persist-credentials: false}
+      - uses: actions/upload-artifact@043fb46d1a93c77aae656e7c1c64a875d1fc6a0a # v7.0.1
+        with: {name: x, path: x, overwrite: true}
       - run: echo "$TITLE"
         env: {TITLE: "${{ github.event.pull_request.title }}"}
 """
@@ -56,6 +58,7 @@ def test_every_workflow_keeps_the_rules(path: Path) -> None:
         ("    permissions: {contents: read}\n", "    permissions: write-all\n", "no permissions of its own"),
         ("{contents: read}", "{contents: write}", "can write"),
         ("        with: {persist-credentials: false}\n", "", "keeps its credentials"),
+        (", overwrite: true", "", "run again"),
         ('echo "$TITLE"', "echo ${{ github.event.pull_request.title }}", "an expression inside run"),
         ("${{ github.event.pull_request.title }}", "${{ secrets.HF_TOKEN }}", "a secret"),
         ("concurrency: {group: a, cancel-in-progress: true}\n", "", "no concurrency"),
