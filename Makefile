@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # The demo of the README: two real models for six chips of six years.
 CHIPS := SM8550,SM8650,SM8750,SM8850,QCS8550,SA8295
 
-.PHONY: build test check docs bench constraints clean
+.PHONY: build test image-test docs bench constraints clean
 
 build: $(VENV)/installed  ## Build the demo bundles into dist/
 	$(BIN)/qnn-forge build silero-vad ppocr-v4 --soc $(CHIPS) --out dist
@@ -24,6 +24,9 @@ $(VENV)/installed: pyproject.toml constraints.txt
 $(VENV)/installed-dev: $(VENV)/installed
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
+
+image-test:  ## Build both images with buildah and a model in them (Debian, root; docs/docker.md)
+	docker/build-local.sh
 
 docs: $(VENV)/installed-dev  ## Write the generated pages again
 	$(BIN)/python -m qnn.chips.page > docs/chips.md

@@ -7,7 +7,7 @@ import platform
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks import ci_cost, noop, overhead, plan
+from benchmarks import ci_cost, noop, overhead, plan, quickstart
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
 
@@ -21,7 +21,13 @@ def main() -> None:
         f"sides one after the other. Machine: {os.cpu_count()} cores, {platform.machine()}, Python "
         f"{platform.python_version()}, {packages}.",
     ]
-    sections = (("Overhead", overhead), ("Nothing to do", noop), ("Planning", plan), ("CI", ci_cost))
+    sections = (
+        ("Quick start", quickstart),
+        ("Overhead", overhead),
+        ("Nothing to do", noop),
+        ("Planning", plan),
+        ("CI", ci_cost),
+    )
     for title, module in sections:
         print(title)
         lines = module.main()

@@ -7,15 +7,14 @@ five expressions. What the largest matrix of all parts holds is counted in the J
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from benchmarks.process_cost import cost_of
 
 MODELS = 1000
 LIMIT_SECONDS, LIMIT_MB, LIMIT_MATRIX = 2.0, 300, 256
@@ -117,19 +116,12 @@ def main() -> list[str]:
 
 
 def _run(scratch: Path, options: Sequence[str]) -> tuple[float, int]:
-    """(wall seconds, largest resident bytes) of one `qnn-forge plan`; its output is left in output.txt."""
-    command = [str(Path(sys.executable).with_name("qnn-forge")), "plan", *options]
-    # Where it is set, every start compiles every module anew, which users' starts do not.
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    with (scratch / "output.txt").open("w") as output:
-        began = time.monotonic()
-        process = subprocess.Popen(command, cwd=scratch, env=environment, stdout=output)
-        _, status, usage = os.wait4(process.pid, 0)
-        wall = time.monotonic() - began
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, command)
-    return wall, usage.ru_maxrss * 1024
+    """(wall seconds, largest memory in bytes) of one `qnn-forge plan`; its output is left in output.txt.
+
+    The kernel's own count of a child's peak begins with its parent's, so the memory is sampled instead.
+    """
+    cost = cost_of([str(Path(sys.executable).with_name("qnn-forge")), "plan", *options], cwd=scratch)
+    return cost.wall, cost.peak_bytes
 
 
 def _matrices(plan: dict[str, Any]) -> str:

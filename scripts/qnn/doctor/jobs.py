@@ -7,7 +7,6 @@ the compiler, libQnnSystem and the emulator.
 from __future__ import annotations
 
 import ctypes
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,7 +61,6 @@ def qairt_version(_: None) -> str | None:
 
 def compile_trial(request: CompileTrial) -> Compiled:
     """Compile and read back. Raises TrialFailed (QF935) and what read_context_binary raises (QF6xx)."""
-    _no_telemetry()
     from qnn.binary.qnn_system import read_context_binary  # noqa: PLC0415 - see the module's docstring
     from qnn.toolchains.pip.session import ORT_ERRORS, CompileOptions, compiling_session  # noqa: PLC0415
 
@@ -85,7 +83,6 @@ def run_trial(request: RunTrial) -> float:
 
     Raises TrialFailed (QF935).
     """
-    _no_telemetry()
     import numpy as np  # noqa: PLC0415 - see the module's docstring
 
     from qnn.toolchains.pip.session import ORT_ERRORS, loading_session  # noqa: PLC0415
@@ -97,12 +94,6 @@ def run_trial(request: RunTrial) -> float:
     except ORT_ERRORS as error:
         raise TrialFailed(str(error).splitlines()[0], remedy=_READ_THE_LOG) from None
     return float(np.abs(z - x * y).max())
-
-
-def _no_telemetry() -> None:
-    """Before onnxruntime is imported: 1.32 for Linux otherwise leaves a device id and a queue of events in the home
-    folder, and a session id in the temporary folder (measured)."""
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 
 def trial_graph() -> bytes:

@@ -50,9 +50,10 @@ class NoToolchain(ForgeError):
     """What: The toolchain asked for is not installed or cannot be used on this machine.
 
     Why: The pip toolchain is the onnxruntime-qnn wheel, which needs Linux on x86-64 with glibc 2.35 or newer, and an
-    onnxruntime of a version it was tested with.
+    onnxruntime of a version it was tested with. libQnnSystem.so also needs libatomic.so.1, which slim systems lack.
 
-    Mend: Install the pair pinned in constraints.txt: `pip install -c constraints.txt qnn-forge`.
+    Mend: Install the pair pinned in constraints.txt: `pip install -c constraints.txt qnn-forge`, and libatomic where
+    it is missing (`apt-get install libatomic1`). `qnn-forge doctor` says what is wrong with a machine.
     """
 
     id = "QF513"

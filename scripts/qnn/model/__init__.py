@@ -1,1 +1,1 @@
-""
+"""model.yaml: reading with positions, schema, rules, dataclasses."""

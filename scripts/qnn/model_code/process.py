@@ -40,6 +40,7 @@ def environment_for_code(environment: Mapping[str, str], scratch: Path) -> dict[
         "PYTHONHASHSEED": "0",
         "PYTHONIOENCODING": "utf-8:backslashreplace",
         "PYTHONUNBUFFERED": "1",
+        "ORT_DISABLE_TELEMETRY": "1",  # onnxruntime 1.32 otherwise keeps a device id and a queue of events
     }
 
 

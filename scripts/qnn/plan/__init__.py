@@ -1,1 +1,1 @@
-""
+"""What is to be built: targets, what a change rebuilds, jobs and their cost. Pure, but for reading git."""

@@ -1,1 +1,1 @@
-""
+"""QAIRT versions and how they are installed."""

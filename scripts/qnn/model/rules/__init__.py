@@ -1,1 +1,1 @@
-""
+"""Lint rules, one class each, by topic."""
