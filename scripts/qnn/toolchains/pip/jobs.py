@@ -6,8 +6,6 @@ import errno
 import os
 from pathlib import Path
 
-import onnx
-
 from qnn.binary.gate import require_readback
 from qnn.binary.info import ContextBinary
 from qnn.binary.qnn_system import read_context_binary
@@ -124,11 +122,15 @@ def _refused_nodes(job: CompileJob, options: CompileOptions, message: str) -> tu
     except ORT_ERRORS as error:
         message = f"{message}\n{error}"
     log = Path(job.log).read_text(encoding="utf-8", errors="replace")
+    import onnx  # noqa: PLC0415 - see qnn.child.client.PRELOAD
+
     return diagnose(text, f"{log}\n{message}", onnx.load(f"{job.graph}.onnx", load_external_data=False))
 
 
 def _point_wrapper_at(source: Path, target: Path, binary_name: str) -> None:
     """Copy the wrapper, naming the binary by its final name; refuses a wrapper with more than one context."""
+    import onnx  # noqa: PLC0415 - see qnn.child.client.PRELOAD
+
     model = onnx.load(source)
     contexts = [node for node in model.graph.node if node.op_type == "EPContext"]
     if len(contexts) != 1:
