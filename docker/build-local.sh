@@ -95,7 +95,7 @@ inside() {  # image, command: run it as the image's user
     shift
     container=$(b from --pull=never "localhost/qnn-forge:$image")
     b run --isolation chroot "${mounts[@]}" --env "SSL_CERT_FILE=$certificates" \
-        --volume "$repository/models:/work/models:ro" --volume "$work/dist:/work/dist" \
+        --volume "$repository/models:/forge/models:ro" --volume "$work/dist:/forge/dist" \
         "$container" -- "$@" || status=$?
     b rm "$container" > /dev/null
     return "$status"
@@ -112,7 +112,7 @@ say "target pip: who runs, and what was left behind"
 [ "$(inside pip id -u)" = 1001 ] || stop "the image does not run as its user"
 inside pip bash -c 'test -w /store && ! test -w /opt/qnn-forge && ! test -e ~/.cache && ! test -e /root/.cache' \
     || stop "folders of the image are not as they should be"
-[ -z "$(inside pip find /tmp /store /work -mindepth 1 -not -path '/work/*')" ] || stop "files were left in the image"
+[ -z "$(inside pip find /tmp /store /forge -mindepth 1 -not -path '/forge/*')" ] || stop "files were left in the image"
 
 say "target pip: qnn-forge doctor"
 inside pip qnn-forge doctor
