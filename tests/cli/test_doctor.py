@@ -68,7 +68,7 @@ def test_a_damaged_wheel_is_named_and_what_it_stops(tmp_path: Path) -> None:
         "libQnnHtp.so does not load: file too short",
     ]
     assert found["toolchain"]["qairt"] is None
-    assert {work for work, ability in found["abilities"].items() if ability["possible"]} == {"lint", "pull"}
+    assert {work for work, ability in found["abilities"].items() if ability["possible"]} == {"lint", "pin"}
 
 
 def test_a_store_that_cannot_be_written_to(read_only_disk: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -103,7 +103,7 @@ build         no: QF932
 verify        no: QF932
 inspect       yes
 lint          yes
-pull          yes
+pin           yes
 
 error: QF932 not installed: onnxruntime
   remedy: pip install -c constraints.txt onnxruntime

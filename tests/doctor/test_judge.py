@@ -12,7 +12,7 @@ from tests.doctor.fake_facts import BUILD, GB, machine, sound, toolchain
 
 COMPILER = {Work.BUILD, Work.VERIFY}
 READER = COMPILER | {Work.INSPECT}
-STORE = {Work.BUILD, Work.PULL}
+STORE = {Work.BUILD, Work.PIN}
 
 
 def stopped(verdict: Verdict) -> set[Work]:

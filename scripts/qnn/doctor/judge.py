@@ -53,12 +53,12 @@ class Work(StrEnum):
     VERIFY = "verify"
     INSPECT = "inspect"
     LINT = "lint"
-    PULL = "pull"
+    PIN = "pin"
 
 
 _COMPILER = frozenset({Work.BUILD, Work.VERIFY})
 _READER = _COMPILER | {Work.INSPECT}
-_STORE = frozenset({Work.BUILD, Work.PULL})
+_STORE = frozenset({Work.BUILD, Work.PIN})
 
 
 @dataclass(frozen=True)
