@@ -122,6 +122,14 @@ def test_the_model_s_code_reaches_samples_but_no_binary(model: Model, tmp_path: 
     assert changed(before, after) == set(STAGES) - {"prepared", "compiled"}
 
 
+def test_shipped_samples_count_wherever_they_lie(model: Model, tmp_path: Path) -> None:
+    shipped = dataclasses.replace(model, checks=Checks(samples_dir="."))  # beside data.py, which counts too
+    (model.folder / "000.npz").write_bytes(b"one")
+    before = digests(shipped, tmp_path / "memo")
+    (model.folder / "000.npz").write_bytes(b"other")
+    assert "samples" in changed(before, digests(shipped, tmp_path / "memo"))
+
+
 def test_left_of_compile_no_chip_is_known(model: Model, tmp_path: Path) -> None:
     one, other = digests(model, tmp_path / "memo"), digests(model, tmp_path / "memo", "SM8750")
     assert changed(one, other) == {"compiled", "package", "measured", "metrics", "bundle"}

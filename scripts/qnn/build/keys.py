@@ -205,7 +205,7 @@ class Keys:
         return self._codes[modules]
 
     @cached_property
-    def _files(self) -> dict[Path, dict[str, str]]:
+    def _files(self) -> dict[tuple[Path, str], dict[str, str]]:
         return {}
 
     def _model_code(self, variant: Variant) -> dict[str, str]:
@@ -216,9 +216,11 @@ class Keys:
         return self._hashed(folder, "*.npz", "sample")
 
     def _hashed(self, folder: Path, pattern: str, label: str) -> dict[str, str]:
-        if folder not in self._files:
-            self._files[folder] = {f"{label} {path.name}": file_digest(path) for path in sorted(folder.glob(pattern))}
-        return self._files[folder]
+        if (folder, pattern) not in self._files:
+            self._files[folder, pattern] = {
+                f"{label} {path.name}": file_digest(path) for path in sorted(folder.glob(pattern))
+            }
+        return self._files[folder, pattern]
 
 
 def bundle_name(target: Target, toolchain: Toolchain) -> str:
