@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,9 +11,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# No timed assertions: a busy machine is no fault of the code.
-settings.register_profile("qnn-forge", deadline=None)
-settings.load_profile("qnn-forge")
+# No timed assertions: a busy machine is no fault of the code. A run depends on the commit alone, so property tests
+# take the same examples each time; HYPOTHESIS_PROFILE=explore draws new ones.
+settings.register_profile("fixed", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
 @contextmanager
