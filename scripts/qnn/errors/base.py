@@ -24,6 +24,12 @@ class ExitCode(IntEnum):
     BUNDLE = 9
     MODEL_CODE = 10
     SYSTEM = 11
+    PUBLISH = 12
+    DEVICE = 13
+    # What `pull` decided, when it is not simply the file asked for: taken with a warning, not built yet, never.
+    PULL_WARNING = 20
+    PULL_BUILD = 21
+    PULL_NO = 22
     INTERRUPTED = 130
 
 
