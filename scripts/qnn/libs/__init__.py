@@ -1,0 +1,1 @@
+"""Runtime libraries: put together on the user's machine from official packages, checked as a set."""
