@@ -1,0 +1,1 @@
+"""The index: the machine-readable list of everything published (docs/index.md)."""
