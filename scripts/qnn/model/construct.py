@@ -68,11 +68,13 @@ def _source(name: str, data: Data) -> Source:
 
 
 def _graph(name: str, data: Data) -> Graph:
+    inputs = tuple(_input(key, value) for key, value in data["inputs"].items())
+    if "export" in data:
+        return Graph(name, {}, inputs, None, data["export"])
     source = data["source"]
     sources: Mapping[str, str] = {"*": source} if isinstance(source, str) else dict(source)
     # The fp16 source is the float model. Without one there is a single source, or rule QF133 has asked for a reference.
     truth = sources.get("fp16") or sources.get("*") or next(iter(sources.values()))
-    inputs = tuple(_input(key, value) for key, value in data["inputs"].items())
     return Graph(name, sources, inputs, data.get("reference", truth))
 
 

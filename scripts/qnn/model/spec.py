@@ -95,19 +95,22 @@ class Checks:
 
 @dataclass(frozen=True)
 class Graph:
-    """One network of a model.
+    """One network of a model. Its ONNX file is fetched or exported from PyTorch: either `sources` or `export` is set.
 
     `sources` maps a precision to the name of the source that holds its ONNX file; the key ``*`` serves every
     precision without an entry of its own. `reference` names the source whose float results are the truth.
+    `export` is the function that gives the PyTorch module (``export.py:encoder``); then `sources` is empty and
+    `reference` None: the exported file is the truth.
     """
 
     name: str
     sources: Mapping[str, str]
     inputs: tuple[InputSpec, ...]
-    reference: str
+    reference: str | None
+    export: str | None = None
 
     def source_for(self, precision: str) -> str:
-        """The source name for a precision; raises KeyError when there is none."""
+        """The source name for a precision; raises KeyError when there is none, as for an exported graph."""
         return self.sources[precision] if precision in self.sources else self.sources["*"]
 
 

@@ -19,7 +19,7 @@ import yaml
 from qnn.errors.model import InvalidModel, Problem
 from qnn.model.document import MAX_BYTES
 from qnn.model.load import MODEL_FILE, load_model
-from qnn.model.spec import Model
+from qnn.model.spec import Graph, Model
 
 _DEFAULT_BUCKET = "default"
 _PRECISIONS = frozenset({"fp16", "w8a16", "w8a8", "w4a16", "mixed"})
@@ -79,7 +79,7 @@ def read_outline(folder: Path) -> Outline:
 def outline_of(model: Model) -> Outline:
     """The outline of a model that was read in full."""
     graphs = tuple(
-        OutlineGraph(graph.name, {name: _weights(model, graph.source_for(name)) for name in model.precisions})
+        OutlineGraph(graph.name, {name: _weights(model, graph, name) for name in model.precisions})
         for graph in model.graphs
     )
     return Outline(
@@ -94,7 +94,11 @@ def outline_of(model: Model) -> Outline:
     )
 
 
-def _weights(model: Model, name: str) -> int:
+def _weights(model: Model, graph: Graph, precision: str) -> int:
+    """Bytes of a graph's ONNX file; for an exported graph of all sources, since any may hold its weights."""
+    if graph.export is not None:
+        return sum(source.size or 0 for source in model.sources.values())
+    name = graph.source_for(precision)
     source = model.sources[name]
     return sum(model.sources[part].size or 0 for part in (name, *source.beside))
 
@@ -166,6 +170,10 @@ def _outline(data: Any, folder: Path) -> Outline:
     beside = {source: _texts(given["beside"]) for source, given in data["sources"].items() if "beside" in given}
 
     def weights(graph: Mapping[str, Any]) -> dict[str, int]:
+        if ("source" in graph) == ("export" in graph):
+            raise _Unclear
+        if "export" in graph:
+            return dict.fromkeys(precisions, sum(sizes.values()))
         source = graph["source"]
         named = {word: source if isinstance(source, str) else source.get(word, source.get("*")) for word in precisions}
         return {word: sizes[own] + sum(sizes[other] for other in beside.get(own, ())) for word, own in named.items()}

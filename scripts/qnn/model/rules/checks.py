@@ -1,4 +1,4 @@
-"""Rules of checks: the Python functions they call exist, and what they gate exists."""
+"""Rules of checks and exports: the Python functions they call exist, and what checks gate exists."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from qnn.model.text import short
 ARGUMENTS = {
     "data": ("graph", "inputs", "sources", "count"),
     "metric": ("graph", "inputs", "outputs", "reference", "sources"),
+    "export": ("bucket", "sources"),
 }
 
 
@@ -24,7 +25,7 @@ ARGUMENTS = {
 class _Entry:
     """A function that model.yaml names as FILE:FUNCTION, in a file that is there."""
 
-    key: str  # data or metric
+    key: str  # data, metric or export
     at: KeyPath
     path: str
     function: str
@@ -32,10 +33,10 @@ class _Entry:
 
 
 def _entries(subject: Subject) -> Iterator[_Entry]:
-    for key in ARGUMENTS:
-        path, _, function = (subject.text("checks", key) or "").rpartition(":")
+    for at in subject.functions:
+        path, _, function = (subject.text(*at) or "").rpartition(":")
         if path in subject.python:
-            yield _Entry(key, ("checks", key), path, function, subject.python[path])
+            yield _Entry(str(at[-1]), at, path, function, subject.python[path])
 
 
 class IsPython(Rule):
@@ -58,7 +59,8 @@ class IsPython(Rule):
 
 
 class HasFunction(Rule):
-    """What: The Python file has no function of the name that `checks.data` or `checks.metric` gives.
+    """What: The Python file has no function of the name that `checks.data`, `checks.metric` or a graph's `export`
+    gives.
 
     Why: The build would fail when it calls it.
 
@@ -79,10 +81,12 @@ class HasFunction(Rule):
 
 
 class TakesArguments(Rule):
-    """What: The function of `checks.data` or `checks.metric` does not take what it will be called with, or needs more.
+    """What: The function of `checks.data`, `checks.metric` or a graph's `export` does not take what it will be called
+    with, or needs more.
 
-    Why: It is called by keyword: `samples(graph=, inputs=, sources=, count=)` and
-    `evaluate(graph=, inputs=, outputs=, reference=, sources=)`. Anything else is a TypeError in the middle of a build.
+    Why: It is called by keyword: `samples(graph=, inputs=, sources=, count=)`,
+    `evaluate(graph=, inputs=, outputs=, reference=, sources=)` and `encoder(bucket=, sources=)`. Anything else is a
+    TypeError in the middle of a build.
 
     Mend: Write exactly these parameters: `def samples(*, graph, inputs, sources, count):`.
     """

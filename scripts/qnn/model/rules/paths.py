@@ -28,9 +28,9 @@ def _beside(subject: Subject) -> Iterator[_Named]:
             yield _Named(("sources", name, "local"), path, folder=False)
     if (path := subject.text("checks", "samples")) is not None:
         yield _Named(("checks", "samples"), path, folder=True)
-    for key in ("data", "metric"):
-        if (path := subject.text("checks", key)) is not None:
-            yield _Named(("checks", key), path.rpartition(":")[0] or path, folder=False)
+    for at in subject.functions:
+        if (path := subject.text(*at)) is not None:
+            yield _Named(at, path.rpartition(":")[0] or path, folder=False)
 
 
 class StaysInside(Rule):

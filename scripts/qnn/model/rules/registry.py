@@ -8,11 +8,23 @@ from types import ModuleType
 
 from qnn.errors.model import Kind, Problem
 from qnn.model.nearest import suggest
-from qnn.model.rules import addresses, checks, graphs, identity, paths, skips, sources, structure, syntax, targets
+from qnn.model.rules import (
+    addresses,
+    checks,
+    exports,
+    graphs,
+    identity,
+    paths,
+    skips,
+    sources,
+    structure,
+    syntax,
+    targets,
+)
 from qnn.model.rules.base import Rule
 from qnn.model.rules.subject import Subject
 
-_MODULES = (syntax, structure, identity, sources, paths, addresses, graphs, targets, checks, skips)
+_MODULES = (syntax, structure, identity, sources, paths, addresses, graphs, exports, targets, checks, skips)
 
 
 def _of(module: ModuleType) -> Iterator[type[Rule]]:

@@ -73,10 +73,19 @@ class Subject:
         """A place in a file beside model.yaml, shown as model.yaml itself is."""
         return Place(str(Path(self.document.shown).with_name(name)), line, column)
 
+    @property
+    def functions(self) -> list[KeyPath]:
+        """The keys that name a function as FILE.py:FUNCTION; each may be absent."""
+        return [
+            ("checks", "data"),
+            ("checks", "metric"),
+            *(("graphs", graph, "export") for graph in self.keys("graphs")),
+        ]
+
     @functools.cached_property
     def python(self) -> Mapping[str, PythonFile]:
-        """The Python files at the top of the folder and those that checks name, by their relative path."""
-        named = ((self.text("checks", key) or "").rpartition(":")[0] for key in ("data", "metric"))
+        """The Python files at the top of the folder and those named as FILE.py:FUNCTION, by relative path."""
+        named = ((self.text(*path) or "").rpartition(":")[0] for path in self.functions)
         paths = {path.name for path in self.folder.glob("*.py")} | {path for path in named if path}
         return {path: parse(self.folder / path) for path in sorted(paths) if is_file(self.folder, path)}
 
