@@ -9,6 +9,7 @@ from qnn.prepare.complete import complete_shapes
 from qnn.prepare.load import load
 from qnn.prepare.prepared import Change, PreparedGraph, save_prepared
 from qnn.prepare.request import PrepareRequest
+from qnn.prepare.rewrites.registry import apply_rewrites
 from qnn.prepare.simplify import simplify
 from qnn.prepare.strip import strip
 from qnn.prepare.write import write_model
@@ -62,6 +63,8 @@ def transform(model: ModelProto, request: PrepareRequest) -> tuple[ModelProto, l
     changes += canonical.settle_names(model)
     model = shapes.infer(model)
     changes += complete_shapes(model)
+    model, done = apply_rewrites(model, request.rewrites)
+    changes += done
     strip(model, request.graph)
     canonical.sort_graph(model)
     check.refuse_types(model)

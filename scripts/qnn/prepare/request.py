@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from qnn.model.spec import InputSpec
@@ -18,7 +18,8 @@ class PrepareRequest:
 
     `source` is the ONNX file (external data beside it); `graph` its name in model.yaml, which names the files made;
     `inputs` every input as declared; `bucket` the integers of the symbols in their shapes; `folder` (existing)
-    receives ``<graph>.onnx``, ``<graph>.onnx.data`` for a large model, and ``prepared.json``. Picklable.
+    receives ``<graph>.onnx``, ``<graph>.onnx.data`` for a large model, and ``prepared.json``. `rewrites` switches
+    rewrites (qnn.prepare.rewrites) on and off by name; the others run by their own default. Picklable.
     """
 
     source: Path
@@ -26,3 +27,4 @@ class PrepareRequest:
     inputs: tuple[InputSpec, ...]
     bucket: Mapping[str, int]
     folder: Path
+    rewrites: Mapping[str, bool] = field(default_factory=dict)
