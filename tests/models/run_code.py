@@ -33,6 +33,7 @@ def main(request_file: str, output: str) -> None:
 
 
 def _load(file: Path, function: str) -> Callable[..., Any]:
+    sys.path.insert(0, str(file.parent))  # data.py may import its neighbours
     spec = importlib.util.spec_from_file_location(f"model_{file.stem}", file)
     assert spec is not None
     assert spec.loader is not None
