@@ -28,7 +28,8 @@ def environment_for_code(environment: Mapping[str, str], scratch: Path) -> dict[
     """The variables that model code sees. Pure.
 
     Its home is `scratch`, so that it finds no ~/.netrc, no cached token and no settings; hashes of strings are fixed,
-    so that sets have the same order every time; nothing is compiled into the model's folder.
+    so that sets have the same order every time; nothing is compiled into the model's folder; weights are never pickles
+    that run code.
     """
     clean = {name: environment[name] for name in _NEEDED if name in environment}
     home = str(scratch)
@@ -40,6 +41,11 @@ def environment_for_code(environment: Mapping[str, str], scratch: Path) -> dict[
         "PYTHONHASHSEED": "0",
         "PYTHONIOENCODING": "utf-8:backslashreplace",
         "PYTHONUNBUFFERED": "1",
+        # torch.load takes tensors and nothing that runs code, even where a library asks for the whole pickle.
+        "TORCH_FORCE_WEIGHTS_ONLY_LOAD": "1",
+        # Files come as sources, pinned; Hugging Face's libraries look for none elsewhere.
+        "HF_HUB_OFFLINE": "1",
+        "TRANSFORMERS_OFFLINE": "1",
         "ORT_DISABLE_TELEMETRY": "1",  # onnxruntime 1.32 otherwise keeps a device id and a queue of events
     }
 
@@ -79,6 +85,7 @@ def run_logged(
     try:
         return process.wait(timeout=seconds)
     except subprocess.TimeoutExpired:
+        _kill_below(process.pid)
         return None
     finally:
         _kill_group(process)
@@ -102,6 +109,15 @@ def log_size(log: Path) -> int:
         return log.stat().st_size
     except FileNotFoundError:
         return 0
+
+
+def _kill_below(pid: int) -> None:
+    """Kill what a process has started, in whatever session; the group may not hold all of it."""
+    from qnn.model_code.runner import descendants  # noqa: PLC0415 - NumPy, for a rare fault only
+
+    for child in descendants(pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:

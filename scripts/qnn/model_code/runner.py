@@ -1,11 +1,13 @@
 """Runs one function of a model in the model's own environment: ``python runner.py REQUEST.json``.
 
+What is done with the function is the request's `action`: one of this file's, or of the file `actions` that it names.
 Needs NumPy and nothing else: qnn-forge is not installed there. The answer is a JSON file, never stdout, which belongs
 to the model's code. The other side of this conversation is qnn.model_code.run.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import faulthandler
 import importlib.util
@@ -28,6 +30,7 @@ import numpy as np
 Document = dict[str, Any]
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
 _SHOWN_FRAMES = 8
 
 
@@ -47,6 +50,7 @@ def main(request_file: str) -> NoReturn:
     Ends the process at once: exit handlers and threads of the model's code do not hold up what is finished.
     """
     request: Document = json.loads(Path(request_file).read_text(encoding="utf-8"))
+    me = os.getpid()
     _die_with_parent(request["parent"])
     if request["memory_bytes"] is not None:
         # Counts private writable memory, so files mapped for reading cost nothing.
@@ -55,6 +59,9 @@ def main(request_file: str) -> NoReturn:
         resource.setrlimit(resource.RLIMIT_DATA, (wanted, most))
     faulthandler.enable()
     answer = _answer(request)
+    if os.getpid() != me:
+        os._exit(0)  # the code forked, and both came back; one answer is enough
+    _end_descendants(me)
     partial = Path(request["answer"] + ".part")
     partial.write_text(json.dumps(answer), encoding="utf-8")
     os.replace(partial, request["answer"])
@@ -64,6 +71,10 @@ def main(request_file: str) -> NoReturn:
 def _answer(request: Document) -> Document:
     folder = request["folder"]
     try:
+        if "actions" in request:
+            act: Callable[[Document, Callable[[], Callable[..., Any]]], Document]
+            act = _module(request["actions"], "qnn_forge_actions").act
+            return act(request, lambda: _function(request))
         return _ACTIONS[request["action"]](request)
     except Fault as fault:
         return {"kind": fault.kind, "message": str(fault), "line": fault.line, "details": fault.details, "file": None}
@@ -271,9 +282,39 @@ def _with_frames(kind: str, message: str, frames: list[tuple[str, int, str, str]
 
 def _die_with_parent(parent: int) -> None:
     """So that nothing outlives a build that was killed outright."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    prctl = ctypes.CDLL(None).prctl
+    prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # what the code starts stays below this process, so it can be found
     if os.getppid() != parent:
         sys.exit(1)
+
+
+def descendants(pid: int) -> list[int]:
+    """Every process below one, from /proc; none where there is no /proc."""
+    below: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        except OSError:
+            continue  # it ended meanwhile
+        below.setdefault(int(fields[1]), []).append(int(stat.parent.name))
+    found: list[int] = []
+    waiting = [pid]
+    while waiting:
+        children = below.get(waiting.pop(), [])
+        found += children
+        waiting += children
+    return found
+
+
+def _end_descendants(me: int) -> None:
+    """Kill what the code started and left running, whatever session it made for itself."""
+    left = descendants(me)
+    if left:
+        print(f"qnn-forge: ending {len(left)} processes that the model's code left running", flush=True)
+    for pid in left:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 if __name__ == "__main__":
