@@ -131,6 +131,10 @@ class GraphView:
         self._append(onnx.helper.make_node(op_type, list(inputs), [output], name="", **attributes))
         return output
 
+    def put(self, op_type: str, inputs: Sequence[str], outputs: Sequence[str], name: str, /, **attributes: Any) -> None:
+        """A new node with these outputs, which no other node makes (any more), and this name."""
+        self._append(onnx.helper.make_node(op_type, list(inputs), list(outputs), name=name, **attributes))
+
     def replace(self, node: NodeProto, op_type: str, inputs: Sequence[str], /, **attributes: Any) -> NodeProto:
         """Put a new node in the place of one with the same single output and name; returns the new one."""
         new = onnx.helper.make_node(op_type, list(inputs), [node.output[0]], name=node.name, **attributes)
