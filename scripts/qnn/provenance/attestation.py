@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from qnn.errors.provenance import AnotherRepository, AttestationRefused, OfAnotherFile, UnreadableAttestation
+from qnn.provenance.gh import ask
+from qnn.provenance.sigstore import Claim, read_claims
+from qnn.store.digest import file_digest
+
+# The name an attestation has among the assets of a release.
+FILE_NAME = "attestation.sigstore.json"
+
+_DO_NOT_USE = "do not use the file; download file and attestation again, and report it if it stays so"
+_NAME = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+")
 
 
 @dataclass(frozen=True)
@@ -31,4 +45,57 @@ def verify(file: Path, bundle: Path, *, repository: str, trusted_root: Path | No
     CheckerTooOld (QF741), UnreadableAttestation (QF742), OfAnotherFile (QF743), AnotherRepository (QF744) and
     AttestationRefused (QF745).
     """
-    raise NotImplementedError
+    if not _NAME.fullmatch(repository):
+        raise AnotherRepository(f"{repository!r} is no repository", remedy="name it as owner/name")
+    if trusted_root is not None and not trusted_root.is_file():
+        raise UnreadableAttestation(f"the trusted root {trusted_root} is missing", remedy="give the path of one")
+    digest = file_digest(file)
+    claims = read_claims(bundle)
+    if not any(digest in claim.digests for claim in claims):
+        raise OfAnotherFile(
+            f"{file.name} is not a file that {bundle.name} names",
+            details=(f"sha256 of the file {digest}",),
+            remedy=_DO_NOT_USE,
+        )
+    answer = ask(file, bundle, repository, trusted_root)
+    attested = next(_accepted(answer.results, digest), None)
+    if attested is not None:
+        return attested
+    other = _genuine_elsewhere(file, bundle, repository, trusted_root, claims)
+    if other is not None:
+        raise AnotherRepository(
+            f"{file.name} was attested by a workflow of {other}, not of {repository}",
+            remedy="if you trust that repository ask for it; else do not use the file",
+        )
+    raise AttestationRefused(
+        f"the attestation of {file.name} was refused: {bundle.name} does not prove that {repository} built it",
+        details=answer.complaint,
+        remedy=_DO_NOT_USE if trusted_root is not None else f"{_DO_NOT_USE}; gh needs the network for its trusted root",
+    )
+
+
+def _accepted(results: Sequence[Any], digest: str) -> Iterator[Attested]:
+    """The results that are about a file of this sha256."""
+    for result in results:
+        verified = result["verificationResult"]
+        subjects, certificate = verified["statement"]["subject"], verified["signature"]["certificate"]
+        if any(subject["digest"].get("sha256") == digest for subject in subjects):
+            yield Attested(
+                repository=certificate["sourceRepositoryURI"].removeprefix("https://github.com/"),
+                signer=certificate.get("subjectAlternativeName", ""),
+                commit=certificate.get("sourceRepositoryDigest", ""),
+                ref=certificate.get("sourceRepositoryRef", ""),
+                run=certificate.get("runInvocationURI", ""),
+                runner=certificate.get("runnerEnvironment", ""),
+                predicate_type=verified["statement"]["predicateType"],
+            )
+
+
+def _genuine_elsewhere(
+    file: Path, bundle: Path, repository: str, trusted_root: Path | None, claims: Sequence[Claim]
+) -> str | None:
+    """The repository a refused attestation is a good one of: gh's complaint does not say why it refused."""
+    named = sorted({claim.repository for claim in claims if claim.repository})
+    others = [name for name in named if name.lower() != repository.lower()]
+    # An attestation file is somebody's: it does not get to start a thousand checks.
+    return next((name for name in others[:3] if ask(file, bundle, name, trusted_root).results), None)
