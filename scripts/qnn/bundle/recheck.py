@@ -83,6 +83,16 @@ def check_files(folder: Path, manifest: Manifest) -> None:
         )
 
 
+def read_back(
+    folder: Path, manifest: Manifest, graph: ManifestGraph, toolchain: Toolchain, host: Host, log: Path
+) -> None:
+    """Read a graph's binary back and hold it against the manifest; runs nothing.
+
+    Raises ReadBackMismatch (QF603) and QF600 to QF602.
+    """
+    require_readback(toolchain.describe(folder / graph.binary, host, log=log), _expected(manifest, graph))
+
+
 def recheck(folder: Path, manifest: Manifest, toolchain: Toolchain, host: Host, log: Path) -> tuple[Recheck, ...]:
     """Read every binary back, run the golden inputs on the emulator, compare with the golden outputs by the bundle's
     own gates.
@@ -95,7 +105,7 @@ def recheck(folder: Path, manifest: Manifest, toolchain: Toolchain, host: Host, 
 def _recheck_graph(
     folder: Path, manifest: Manifest, graph: ManifestGraph, toolchain: Toolchain, host: Host, log: Path
 ) -> Recheck:
-    require_readback(toolchain.describe(folder / graph.binary, host, log=log), _expected(manifest, graph))
+    read_back(folder, manifest, graph, toolchain, host, log)
     with tempfile.TemporaryDirectory(prefix="qnn-forge-verify-") as scratch:
         samples, references = _golden(folder, manifest, graph, Path(scratch))
         output = Path(scratch) / "out"
