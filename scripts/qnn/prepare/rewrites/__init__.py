@@ -5,7 +5,14 @@ its line in MODULES is all that makes it run. This file imports neither onnx nor
 names alone.
 """
 
-MODULES: tuple[str, ...] = ()
+MODULES: tuple[str, ...] = (
+    "sum_to_mean",
+    "rms_norm",
+    "lone_erf",
+    "clip_exp",
+    "computed_clip",
+    "default_activations",
+)
 
 
 def names() -> tuple[str, ...]:

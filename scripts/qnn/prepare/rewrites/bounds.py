@@ -1,0 +1,182 @@
+"""What values a tensor can have, as far as the graph alone tells: an interval from constants and operators.
+
+Used to leave a rewrite out where it is not needed (an Exp whose argument is never far below zero) and to refuse one
+that would not be exact (integers that do not fit).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+import numpy
+from onnx import NodeProto, TensorProto
+
+from qnn.prepare.rewrites.view import GraphView, attribute
+
+Interval: TypeAlias = tuple[float, float]
+
+ANY: Interval = (-math.inf, math.inf)
+_INT32: Interval = (-(2.0**31), 2.0**31 - 1)
+_DEPTH = 24
+_INTEGERS = {
+    TensorProto.BOOL: (0.0, 1.0),
+    TensorProto.INT8: (-128.0, 127.0),
+    TensorProto.UINT8: (0.0, 255.0),
+    TensorProto.INT16: (-32768.0, 32767.0),
+    TensorProto.UINT16: (0.0, 65535.0),
+    TensorProto.INT32: _INT32,
+}
+# Operators whose result lies in a fixed interval, whatever goes in.
+_FIXED: Mapping[str, Interval] = {
+    "Abs": (0.0, math.inf),
+    "Cos": (-1.0, 1.0),
+    "Erf": (-1.0, 1.0),
+    "Exp": (0.0, math.inf),
+    "HardSigmoid": (0.0, 1.0),
+    "LogSoftmax": (-math.inf, 0.0),
+    "ReduceL1": (0.0, math.inf),
+    "ReduceL2": (0.0, math.inf),
+    "ReduceSumSquare": (0.0, math.inf),
+    "Relu": (0.0, math.inf),
+    "Sigmoid": (0.0, 1.0),
+    "Sin": (-1.0, 1.0),
+    "Softmax": (0.0, 1.0),
+    "Softplus": (0.0, math.inf),
+    "Softsign": (-1.0, 1.0),
+    "Sqrt": (0.0, math.inf),
+    "Tanh": (-1.0, 1.0),
+}
+# Operators whose result has no value that their first input does not have.
+_PASSING = frozenset(
+    {
+        "DepthToSpace", "Dropout", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "GlobalMaxPool",
+        "Identity", "MaxPool", "ReduceMax", "ReduceMean", "ReduceMin", "Reshape", "Slice", "SpaceToDepth", "Split",
+        "Squeeze", "Tile", "Transpose", "Unsqueeze", "GlobalAveragePool",
+    }
+)  # fmt: skip
+
+
+def interval(view: GraphView, name: str, depth: int = _DEPTH) -> Interval:
+    """Bounds of every value that a tensor of the graph can have; infinite where nothing is known."""
+    array = view.constant(name)
+    if array is not None:
+        return _of_constant(array)
+    node = view.maker(name)
+    known = _INTEGERS.get(view.dtype(name), ANY)
+    if node is None or depth == 0 or node.domain not in ("", "ai.onnx"):
+        return known
+    if node.op_type in _FIXED:
+        found = _FIXED[node.op_type]
+    elif node.op_type in _PASSING:
+        found = interval(view, node.input[0], depth - 1)
+    elif node.op_type in _COMPUTED:
+        found = _COMPUTED[node.op_type](view, node, depth - 1)
+    else:
+        found = ANY
+    return max(found[0], known[0]), min(found[1], known[1])
+
+
+def _of_constant(array: numpy.ndarray) -> Interval:
+    if array.size == 0 or array.dtype.kind not in "fiub":
+        return ANY
+    low, high = float(array.min()), float(array.max())
+    return ANY if math.isnan(low) or math.isnan(high) else (low, high)
+
+
+def _inputs(view: GraphView, node: NodeProto, depth: int) -> list[Interval]:
+    return [interval(view, name, depth) for name in node.input if name]
+
+
+def _add(view: GraphView, node: NodeProto, depth: int) -> Interval:
+    (a, b), (c, d) = _inputs(view, node, depth)
+    return a + c, b + d
+
+
+def _sub(view: GraphView, node: NodeProto, depth: int) -> Interval:
+    (a, b), (c, d) = _inputs(view, node, depth)
+    return a - d, b - c
+
+
+def _mul(view: GraphView, node: NodeProto, depth: int) -> Interval:
+    if node.input[0] == node.input[1]:
+        low, high = interval(view, node.input[0], depth)
+        least = 0.0 if low <= 0 <= high else min(low * low, high * high)
+        return least, max(low * low, high * high)
+    (a, b), (c, d) = _inputs(view, node, depth)
+    products = [0.0 if 0.0 in (x, y) else x * y for x in (a, b) for y in (c, d)]  # 0 · ∞ is 0 here: a bound, no limit
+    return min(products), max(products)
+
+
+def _div(view: GraphView, node: NodeProto, depth: int) -> Interval:
+    (a, b), (c, d) = _inputs(view, node, depth)
+    if c <= 0 or math.isinf(a) or math.isinf(b):
+        return (0.0 if a >= 0 and c > 0 else -math.inf), math.inf
+    quotients = [x / y for x in (a, b) for y in (c, d)]
+    return min(quotients), max(quotients)
+
+
+def _neg(view: GraphView, node: NodeProto, depth: int) -> Interval:
+    low, high = interval(view, node.input[0], depth)
+    return -high, -low
+
+
+def _max(view: GraphView, node: NodeProto, depth: int) -> Interval:
+    given = _inputs(view, node, depth)
+    return max(low for low, _ in given), max(high for _, high in given)
+
+
+def _min(view: GraphView, node: NodeProto, depth: int) -> Interval:
+    given = _inputs(view, node, depth)
+    return min(low for low, _ in given), min(high for _, high in given)
+
+
+def _union(view: GraphView, node: NodeProto, depth: int) -> Interval:
+    given = _inputs(view, node, depth)
+    return min(low for low, _ in given), max(high for _, high in given)
+
+
+def _where(view: GraphView, node: NodeProto, depth: int) -> Interval:
+    given = [interval(view, name, depth) for name in node.input[1:]]
+    return min(low for low, _ in given), max(high for _, high in given)
+
+
+def _clip(view: GraphView, node: NodeProto, depth: int) -> Interval:
+    low, high = interval(view, node.input[0], depth)
+    least, most = attribute(node, "min"), attribute(node, "max")
+    if len(node.input) > 1 and node.input[1]:
+        least = view.scalar(node.input[1])
+    if len(node.input) > 2 and node.input[2]:
+        most = view.scalar(node.input[2])
+    low, high = (low if least is None else max(low, least)), (high if most is None else min(high, most))
+    return min(low, high), high
+
+
+def _cast(view: GraphView, node: NodeProto, depth: int) -> Interval:
+    low, high = interval(view, node.input[0], depth)
+    if attribute(node, "to") == TensorProto.BOOL:
+        return 0.0, 1.0
+    return low, high
+
+
+def _arg(view: GraphView, node: NodeProto, depth: int) -> Interval:  # noqa: ARG001 - one form for all
+    shape = view.shape(node.input[0])
+    return ANY if shape is None else (0.0, float(max(shape, default=1)))
+
+
+_COMPUTED: Mapping[str, Callable[[GraphView, NodeProto, int], Interval]] = {
+    "Add": _add,
+    "ArgMax": _arg,
+    "ArgMin": _arg,
+    "Cast": _cast,
+    "Clip": _clip,
+    "Concat": _union,
+    "Div": _div,
+    "Max": _max,
+    "Min": _min,
+    "Mul": _mul,
+    "Neg": _neg,
+    "Sub": _sub,
+    "Where": _where,
+}
