@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from qnn.errors.provenance import AnotherRepository, AttestationRefused, OfAnotherFile, UnreadableAttestation
 from qnn.provenance.gh import ask
-from qnn.provenance.sigstore import Claim, read_claims
+from qnn.provenance.sigstore import read_claims
 from qnn.store.digest import file_digest
 
 # The name an attestation has among the assets of a release.
@@ -57,11 +56,16 @@ def verify(file: Path, bundle: Path, *, repository: str, trusted_root: Path | No
             details=(f"sha256 of the file {digest}",),
             remedy=_DO_NOT_USE,
         )
-    answer = ask(file, bundle, repository, trusted_root)
-    attested = next(_accepted(answer.results, digest), None)
-    if attested is not None:
-        return attested
-    other = _genuine_elsewhere(file, bundle, repository, trusted_root, claims)
+    texts = [claim.text for claim in claims]
+    answer = ask(file, texts, repository, trusted_root)
+    attested = [found for result in answer.results if (found := _attested(result, digest))]
+    if attested:
+        return attested[0]
+    # gh does not say why it refused. An attestation that is a good one of another repository is a fault of its own.
+    named = sorted({claim.repository for claim in claims if claim.repository})
+    others = [name for name in named if name.lower() != repository.lower()]
+    # The attestation is somebody's file: it does not get to start a thousand checks.
+    other = next((name for name in others[:3] if ask(file, texts, name, trusted_root).results), None)
     if other is not None:
         raise AnotherRepository(
             f"{file.name} was attested by a workflow of {other}, not of {repository}",
@@ -69,33 +73,26 @@ def verify(file: Path, bundle: Path, *, repository: str, trusted_root: Path | No
         )
     raise AttestationRefused(
         f"the attestation of {file.name} was refused: {bundle.name} does not prove that {repository} built it",
-        details=answer.complaint,
+        details=answer.complaint or ("gh accepted it and said nothing of this file that can be read",),
         remedy=_DO_NOT_USE if trusted_root is not None else f"{_DO_NOT_USE}; gh needs the network for its trusted root",
     )
 
 
-def _accepted(results: Sequence[Any], digest: str) -> Iterator[Attested]:
-    """The results that are about a file of this sha256."""
-    for result in results:
+def _attested(result: Any, digest: str) -> Attested | None:
+    """One result of gh, if it is about a file of this sha256 and says what gh's results say."""
+    try:
         verified = result["verificationResult"]
-        subjects, certificate = verified["statement"]["subject"], verified["signature"]["certificate"]
-        if any(subject["digest"].get("sha256") == digest for subject in subjects):
-            yield Attested(
-                repository=certificate["sourceRepositoryURI"].removeprefix("https://github.com/"),
-                signer=certificate.get("subjectAlternativeName", ""),
-                commit=certificate.get("sourceRepositoryDigest", ""),
-                ref=certificate.get("sourceRepositoryRef", ""),
-                run=certificate.get("runInvocationURI", ""),
-                runner=certificate.get("runnerEnvironment", ""),
-                predicate_type=verified["statement"]["predicateType"],
-            )
-
-
-def _genuine_elsewhere(
-    file: Path, bundle: Path, repository: str, trusted_root: Path | None, claims: Sequence[Claim]
-) -> str | None:
-    """The repository a refused attestation is a good one of: gh's complaint does not say why it refused."""
-    named = sorted({claim.repository for claim in claims if claim.repository})
-    others = [name for name in named if name.lower() != repository.lower()]
-    # An attestation file is somebody's: it does not get to start a thousand checks.
-    return next((name for name in others[:3] if ask(file, bundle, name, trusted_root).results), None)
+        statement, certificate = verified["statement"], verified["signature"]["certificate"]
+        if digest not in {subject["digest"].get("sha256") for subject in statement["subject"]}:
+            return None
+        return Attested(
+            repository=certificate["sourceRepositoryURI"].removeprefix("https://github.com/"),
+            signer=certificate["subjectAlternativeName"],
+            commit=certificate["sourceRepositoryDigest"],
+            ref=certificate["sourceRepositoryRef"],
+            run=certificate["runInvocationURI"],
+            runner=certificate["runnerEnvironment"],
+            predicate_type=statement["predicateType"],
+        )
+    except (KeyError, TypeError, AttributeError):
+        return None

@@ -9,6 +9,8 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,24 +32,30 @@ class Answer:
     complaint: tuple[str, ...]
 
 
-def ask(file: Path, bundle: Path, repository: str, trusted_root: Path | None) -> Answer:
-    """Run `gh attestation verify`. Raises CheckerMissing (QF740), CheckerTooOld (QF741), AttestationRefused (QF745)."""
-    root = [] if trusted_root is None else ["--custom-trusted-root", str(trusted_root.absolute())]
-    done = _run(
-        _gh(),
-        # Absolute paths: a name that starts with a dash is no option, one that starts with oci:// no image.
-        *("attestation", "verify", str(file.absolute()), "--bundle", str(bundle.absolute())),
-        *("--repo", repository, "--hostname", "github.com", "--format", "json", *root),
-    )
+def ask(file: Path, attestations: Sequence[str], repository: str, trusted_root: Path | None) -> Answer:
+    """Run `gh attestation verify` with attestations in JSON, one a text.
+
+    Raises CheckerMissing (QF740), CheckerTooOld (QF741) and AttestationRefused (QF745).
+    """
+    gh = _gh()
+    with tempfile.TemporaryDirectory(prefix="qnn-forge-") as folder:
+        # gh tells JSON from JSON lines by the name alone; what was downloaded may have any name.
+        bundle = Path(folder) / "attestation.jsonl"
+        bundle.write_text("".join(f"{text}\n" for text in attestations), encoding="utf-8")
+        root = [] if trusted_root is None else ["--custom-trusted-root", str(trusted_root.absolute())]
+        done = _run(
+            gh,
+            # Absolute paths: a name that starts with a dash is no option, one that starts with oci:// no image.
+            *("attestation", "verify", str(file.absolute()), "--bundle", str(bundle)),
+            *("--repo", repository, "--hostname", "github.com", "--format", "json", *root),
+        )
     if done.returncode:
         return Answer((), tuple(line.strip() for line in done.stderr.splitlines() if line.strip()))
     try:
         results = json.loads(done.stdout)
     except ValueError:
         results = None
-    if not isinstance(results, list):
-        return Answer((), ("gh ended with success and said nothing that can be read",))
-    return Answer(tuple(results), ())
+    return Answer(tuple(results) if isinstance(results, list) else (), ())
 
 
 def _gh() -> str:

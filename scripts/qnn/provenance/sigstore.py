@@ -23,8 +23,11 @@ _AGAIN = "download the attestation again from the release that the file came fro
 
 @dataclass(frozen=True)
 class Claim:
-    """The sha256 of every file an attestation names, and the repository (owner/name) its certificate names, if any."""
+    """One attestation: its JSON on one line, the sha256 of every file it names, and the repository (owner/name) its
+    certificate names, if any.
+    """
 
+    text: str
     digests: frozenset[str]
     repository: str | None
 
@@ -63,7 +66,9 @@ def _claim(document: Any) -> Claim:
     material, envelope = document["verificationMaterial"], document["dsseEnvelope"]
     statement = json.loads(_bytes(envelope["payload"]))
     return Claim(
-        frozenset(subject["digest"]["sha256"] for subject in statement["subject"]), _repository(_certificate(material))
+        json.dumps(document),
+        frozenset(subject["digest"]["sha256"] for subject in statement["subject"]),
+        _repository(_certificate(material)),
     )
 
 
