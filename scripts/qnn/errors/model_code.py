@@ -1,10 +1,10 @@
-"""Faults of a model's own code: data.py, metric.py, and the packages they require."""
+"""Faults of a model's own code: data.py, metric.py, export.py, and the packages they require."""
 
 from qnn.errors.base import ExitCode, ForgeError
 
 
 class ModelCodeMissing(ForgeError):
-    """What: The file or the function that model.yaml names for data or metric is not there.
+    """What: The file or the function that model.yaml names for data, metric or export is not there.
 
     Why: `checks.data: data.py:samples` means the function `samples` of data.py, next to model.yaml.
 
@@ -17,8 +17,8 @@ class ModelCodeMissing(ForgeError):
 
 
 class ModelCodeRaised(ForgeError):
-    """What: data.py or metric.py raised an exception, or cannot be imported. The message names the line of the model's
-    own code it came from; calls inside libraries are left out, and are in the log.
+    """What: data.py, metric.py or export.py raised an exception, or cannot be imported. The message names the line of
+    the model's own code it came from; calls inside libraries are left out, and are in the log.
 
     Why: The code runs in a process of its own with the working directory in a scratch folder, no tokens or other
     secrets in its environment, a home folder of its own, and only the packages that `requires` names (or qnn-forge's
@@ -34,7 +34,8 @@ class ModelCodeRaised(ForgeError):
 
 
 class ModelCodeTimedOut(ForgeError):
-    """What: data.py or metric.py did not end within the model's time limit and was stopped, with all it had started.
+    """What: data.py, metric.py or export.py did not end within the model's time limit and was stopped, with
+    all it had started.
 
     Why: A limit keeps one model from blocking all others.
 
@@ -47,8 +48,8 @@ class ModelCodeTimedOut(ForgeError):
 
 
 class ModelCodeDied(ForgeError):
-    """What: The process of data.py or metric.py ended before the function was through: it called exit, crashed in a
-    library, or was killed.
+    """What: The process of data.py, metric.py or export.py ended before the function was through: it called
+    exit, crashed in a library, or was killed.
 
     Why: Without the function's result there is nothing to check the model with.
 
@@ -171,8 +172,8 @@ class MetricNotFinite(ForgeError):
 class EnvironmentFailed(ForgeError):
     """What: The Python environment for the model's `requires` could not be made. pip's last lines are shown.
 
-    Why: data.py and metric.py run with exactly the packages that model.yaml pins, in an environment of their own that
-    is made once and kept.
+    Why: data.py, metric.py and export.py run with exactly the packages that model.yaml pins, in an environment of
+    their own that is made once and kept.
 
     Mend: See that each pin exists for this Python version (`pip download NAME==VERSION`) and that the pins agree with
     each other. pip uses its own configuration: mirrors and proxies are set there.

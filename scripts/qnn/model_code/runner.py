@@ -89,7 +89,8 @@ def _answer(request: Document) -> Document:
         if isinstance(error, SyntaxError) and error.filename is not None and _inside(error.filename, folder):
             frames.append((error.filename, error.lineno or 1, "", ""))
             message = f"SyntaxError: {error.msg}\n{(error.text or '').strip()}"
-        return _with_frames("raised", message, frames, folder)
+        unsafe = type(error).__name__ == "UnpicklingError" and "eights only load failed" in message
+        return _with_frames("pickle" if unsafe else "raised", message, frames, folder)
 
 
 def _data(request: Document) -> Document:
