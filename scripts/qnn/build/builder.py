@@ -101,12 +101,24 @@ class Builder:
 
         return self._make(self.keys.source(source), Stage("fetch", f"{variant.model.name} {name}"), produce)
 
+    def exported(self, variant: Variant, graph: Graph) -> Entry:
+        """The ONNX file of a graph that comes from PyTorch."""
+        key = self.keys.exported(variant, graph)
+
+        def produce(folder: Path) -> None:
+            room = self._code_room(variant, key)
+            with self._pool.host() as host:
+                inputs.export_graph(variant, graph, room, folder, host)
+
+        return self._make(key, Stage("export", f"{variant.name} {graph.name}"), produce)
+
     def prepared(self, variant: Variant, graph: Graph) -> Entry:
         """A graph with fixed shapes, simplified, checked."""
         key = self.keys.prepared(variant, graph)
 
         def produce(folder: Path) -> None:
-            with self._whole(variant, graph.source_for(variant.precision)) as source, self._pool.host() as host:
+            name = None if graph.export else graph.source_for(variant.precision)
+            with self._original(variant, graph, name) as source, self._pool.host() as host:
                 inputs.prepare_graph(
                     variant, graph, source, folder, host, log=self._log(key), limits=limits_of(variant)
                 )
@@ -135,9 +147,12 @@ class Builder:
 
         def produce(folder: Path) -> None:
             samples = numbered(self.samples(variant, graph))
-            with self._whole(variant, graph.reference) as source, self._pool.host() as host:
+            with self._original(variant, graph, graph.reference) as source, self._pool.host() as host:
                 request = ReferenceRequest(source, samples, folder)
-                inputs.run_reference(variant.model, graph, request, host, log=self._log(key), limits=limits_of(variant))
+                log = self._log(key)
+                inputs.run_reference(variant.model, graph, request, host, log=log, limits=limits_of(variant))
+                if graph.export is not None:
+                    inputs.hold_to_module(variant, graph, request, self._code_room(variant, key), host)
 
         return self._make(key, Stage("reference", f"{variant.name} {graph.name}"), produce)
 
@@ -147,6 +162,8 @@ class Builder:
 
         def produce(folder: Path) -> None:
             prepared = self.prepared(target.variant, graph)
+            if graph.export is not None:
+                self.reference(target.variant, graph)  # an export that computes something else is not worth compiling
             request = CompileRequest(
                 graph=load_prepared(prepared.folder),
                 prepared_folder=prepared.folder,
@@ -214,8 +231,11 @@ class Builder:
         return Measured(outputs, inputs.load_metric(metric.folder))
 
     @contextmanager
-    def _whole(self, variant: Variant, name: str) -> Iterator[Path]:
-        """A source's file with its external data beside it, as an ONNX file wants it."""
+    def _original(self, variant: Variant, graph: Graph, name: str | None) -> Iterator[Path]:
+        """The ONNX file that a graph starts from, with its external data beside it: the export, or the source named."""
+        if name is None:
+            yield self.exported(variant, graph).folder / f"{graph.name}.onnx"
+            return
         file = only_file(self.source(variant, name))
         beside = variant.model.sources[name].beside
         if not beside:

@@ -17,6 +17,9 @@ from qnn.build.shipped import ShippedSamples
 from qnn.child import Host, Limits
 from qnn.errors.base import ForgeError, Place
 from qnn.errors.model_code import TooFewSamples
+from qnn.export.facts import save_parity
+from qnn.export.run import ExportCode, export
+from qnn.export.run import hold_to_module as module_parity
 from qnn.model.document import read
 from qnn.model.load import MODEL_FILE
 from qnn.model.spec import Graph, Model, Source
@@ -57,6 +60,37 @@ def fetch_source(model: Model, source: Source, folder: Path, downloads: Path) ->
         return fetch(source, folder, downloads, model_folder=model.folder)
     except ForgeError as error:
         raise error.at(place_of(model, ("sources", source.name))) from None
+
+
+def export_graph(variant: Variant, graph: Graph, room: CodeRoom, folder: Path, host: Host) -> None:
+    """Export one graph from PyTorch for the variant's bucket."""
+    try:
+        export(_export_code(variant, graph, room), folder, host)
+    except ForgeError as error:
+        raise error.at(place_of(variant.model, ("graphs", graph.name, "export"))) from None
+
+
+def hold_to_module(variant: Variant, graph: Graph, results: ReferenceRequest, room: CodeRoom, host: Host) -> None:
+    """Compare the exported file's results with the module's, and keep how near they are beside them."""
+    exported = sorted(results.output.glob("*.npz"))
+    asked = _export_code(variant, graph, room)
+    save_parity(module_parity(asked, results.model, results.samples, exported, host), results.output)
+
+
+def _export_code(variant: Variant, graph: Graph, room: CodeRoom) -> ExportCode:
+    model = variant.model
+    assert graph.export is not None
+    bucket = model.buckets[variant.bucket]
+    return ExportCode(
+        code=_model_code(model, graph.export, room),
+        graph=graph.name,
+        inputs={
+            spec.name: tuple(dim if isinstance(dim, int) else bucket[dim] for dim in spec.shape)
+            for spec in graph.inputs
+        },
+        bucket=bucket,
+        sources=room.sources,
+    )
 
 
 def prepare_graph(

@@ -16,7 +16,7 @@ from pathlib import Path
 from qnn import __version__
 from qnn.build.package import GOLDEN_SAMPLES
 from qnn.chips.table import needs_fp16
-from qnn.model.spec import Gates, Graph, MetricGate, Model, Source
+from qnn.model.spec import Gates, Graph, MetricGate, Source
 from qnn.plan.targets import Target, Variant
 from qnn.sources.fetch import output_name
 from qnn.store import StageKey, file_digest
@@ -30,9 +30,15 @@ KEY_PACKAGES = frozenset({*_PREPARE_PACKAGES, "onnxruntime-qnn"})
 # Modules that make the keys themselves: a change of one may change any key.
 KEY_MODULES = ("qnn.build.keys", "qnn.store.code", "qnn.store.digest")
 # The modules whose code makes each stage's output.
+_EXPORT = (
+    "qnn.export.in_torch", "qnn.export.run", "qnn.export.take", "qnn.export.facts", "qnn.export.local_imports",
+    "qnn.model_code.call", "qnn.model_code.runner", "qnn.model_code.process", "qnn.model_code.environment",
+    "qnn.prepare.load", "qnn.prepare.strip", "qnn.prepare.weights", "qnn.prepare.wire", "qnn.prepare.write",
+)  # fmt: skip
 _PREPARE = ("qnn.prepare.*",)
 _MODEL_CODE = ("qnn.model_code.*", "qnn.build.inputs", "qnn.build.shipped", "qnn.npz", "qnn.tensors")
 _REFERENCE = ("qnn.verify.reference", "qnn.npz", "qnn.onnxruntime_errors")
+_PARITY = ("qnn.export.*", "qnn.model_code.*")  # an exported file is held to its module where its results are made
 _PACKAGE = ("qnn.build.package", "qnn.verify.golden", "qnn.npz", "qnn.tensors")
 _MEASURE = ("qnn.verify.compare", "qnn.verify.comparison", "qnn.verify.saturation", "qnn.npz", "qnn.build.measured")
 _BUNDLE = (
@@ -44,9 +50,10 @@ _BUNDLE = (
 def stage_modules(toolchain: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
     """Which modules' code is part of the key of each stage. `toolchain` is Toolchain.code_modules."""
     return {
+        "export": _EXPORT,
         "prepare": _PREPARE,
         "samples": _MODEL_CODE,
-        "reference": _REFERENCE,
+        "reference": (*_REFERENCE, *_PARITY),
         "compile": tuple(toolchain),
         "package": _PACKAGE,
         "measure": (*toolchain, *_MEASURE),
@@ -66,6 +73,24 @@ class Keys:
         """A fetched file: its content is its identity, wherever it comes from."""
         return StageKey("source", "", {"name": output_name(source), "sha256": source.sha256, "size": source.size})
 
+    def exported(self, variant: Variant, graph: Graph) -> StageKey:
+        """The ONNX file that a graph's export function gives. Its code is the file it is in and what that imports."""
+        assert graph.export is not None
+        model = variant.model
+        parameters: dict[str, Value] = {
+            "graph": graph.name,
+            "export": graph.export,
+            "inputs": [[spec.name, list(spec.shape)] for spec in graph.inputs],
+            "bucket": dict(model.buckets[variant.bucket]),
+            "requires": list(model.requires),
+            "packages": _versions(("onnx", "numpy")),
+        }
+        inputs = {
+            **self._export_code(model.folder, graph.export.partition(":")[0]),
+            **{f"source {name}": self.source(source).digest for name, source in model.sources.items()},
+        }
+        return StageKey("export", self._code(*_EXPORT), parameters, inputs)
+
     def prepared(self, variant: Variant, graph: Graph) -> StageKey:
         """A graph with fixed shapes, simplified and in canonical form."""
         model = variant.model
@@ -75,7 +100,7 @@ class Keys:
             "bucket": dict(model.buckets[variant.bucket]),
             "packages": _versions(_PREPARE_PACKAGES),
         }
-        inputs = self._with_beside(model, graph.source_for(variant.precision))
+        inputs = self._original(variant, graph, None if graph.export else graph.source_for(variant.precision))
         return StageKey("prepare", self._code(*_PREPARE), parameters, inputs)
 
     def samples(self, variant: Variant, graph: Graph) -> StageKey:
@@ -99,13 +124,14 @@ class Keys:
         return StageKey("samples", self._code(*_MODEL_CODE), parameters, inputs)
 
     def reference(self, variant: Variant, graph: Graph) -> StageKey:
-        """Float results of the original graph on the samples."""
+        """Float results of the original graph on the samples; those of an exported one are held to its module."""
         inputs = {
-            **self._with_beside(variant.model, graph.reference),
+            **self._original(variant, graph, graph.reference),
             "samples": self.samples(variant, graph).digest,
         }
         parameters = {"packages": _versions(("onnxruntime", "numpy"))}
-        return StageKey("reference", self._code(*_REFERENCE), parameters, inputs)
+        code = self._code(*_REFERENCE) if graph.export is None else self._code(*_REFERENCE, *_PARITY)
+        return StageKey("reference", code, parameters, inputs)
 
     def compiled(self, target: Target, graph: Graph) -> StageKey:
         """A context binary and its wrapper."""
@@ -185,8 +211,11 @@ class Keys:
             inputs["licence"] = self.source(model.sources[model.licence.text]).digest
         return StageKey("bundle", self._code(*_BUNDLE), parameters, inputs)
 
-    def _with_beside(self, model: Model, name: str) -> dict[str, str]:
-        """A source and its external data."""
+    def _original(self, variant: Variant, graph: Graph, name: str | None) -> dict[str, str]:
+        """The ONNX file that a graph starts from: the export, or the source named with its external data."""
+        if name is None:
+            return {"export": self.exported(variant, graph).digest}
+        model = variant.model
         source = model.sources[name]
         beside = {f"beside {other}": self.source(model.sources[other]).digest for other in source.beside}
         return {"source": self.source(source).digest, **beside}
@@ -211,6 +240,16 @@ class Keys:
     def _model_code(self, variant: Variant) -> dict[str, str]:
         """Every Python file of the model folder: data.py may import its neighbours."""
         return self._hashed(variant.model.folder, "*.py", "code")
+
+    def _export_code(self, folder: Path, file: str) -> dict[str, str]:
+        """The file of an export function and what it imports of the model's folder."""
+        if (folder, file) not in self._files:
+            from qnn.export.local_imports import local_imports  # noqa: PLC0415
+
+            self._files[folder, file] = {
+                f"code {path}": file_digest(folder / path) for path in local_imports(folder, file)
+            }
+        return self._files[folder, file]
 
     def _sample_files(self, folder: Path) -> dict[str, str]:
         return self._hashed(folder, "*.npz", "sample")

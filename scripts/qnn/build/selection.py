@@ -31,6 +31,8 @@ def variant_keys(keys: Keys, variant: Variant) -> Iterator[StageKey]:
     for source in variant.model.sources.values():
         yield keys.source(source)
     for graph in variant.model.graphs:
+        if graph.export is not None:
+            yield keys.exported(variant, graph)
         yield keys.prepared(variant, graph)
         yield keys.samples(variant, graph)
         yield keys.reference(variant, graph)
