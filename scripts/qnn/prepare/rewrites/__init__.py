@@ -6,8 +6,12 @@ names alone.
 """
 
 MODULES: tuple[str, ...] = (
+    "double_to_float",
+    "gather_nd",
     "sum_to_mean",
     "rms_norm",
+    "scaled_squares",
+    "softmax_mask",
     "lone_erf",
     "clip_exp",
     "computed_clip",

@@ -58,24 +58,43 @@ _PASSING = frozenset(
 )  # fmt: skip
 
 
-def interval(view: GraphView, name: str, depth: int = _DEPTH) -> Interval:
+def interval(view: GraphView, name: str) -> Interval:
     """Bounds of every value that a tensor of the graph can have; infinite where nothing is known."""
-    array = view.constant(name)
-    if array is not None:
-        return _of_constant(array)
-    node = view.maker(name)
-    known = _INTEGERS.get(view.dtype(name), ANY)
-    if node is None or depth == 0 or node.domain not in ("", "ai.onnx"):
-        return known
-    if node.op_type in _FIXED:
-        found = _FIXED[node.op_type]
-    elif node.op_type in _PASSING:
-        found = interval(view, node.input[0], depth - 1)
-    elif node.op_type in _COMPUTED:
-        found = _COMPUTED[node.op_type](view, node, depth - 1)
-    else:
-        found = ANY
-    return max(found[0], known[0]), min(found[1], known[1])
+    return _Search(view).bounds(name, _DEPTH)
+
+
+class _Search:
+    """One walk up the graph, each tensor once."""
+
+    def __init__(self, view: GraphView) -> None:
+        self.view = view
+        self._known: dict[str, Interval] = {}
+
+    def bounds(self, name: str, depth: int) -> Interval:
+        if name not in self._known:
+            self._known[name] = self._bounds(name, depth)
+        return self._known[name]
+
+    def inputs(self, node: NodeProto, depth: int) -> list[Interval]:
+        return [self.bounds(name, depth) for name in node.input if name]
+
+    def _bounds(self, name: str, depth: int) -> Interval:
+        array = self.view.constant(name)
+        if array is not None:
+            return _of_constant(array)
+        node = self.view.maker(name)
+        known = _INTEGERS.get(self.view.dtype(name), ANY)
+        if node is None or depth == 0 or node.domain not in ("", "ai.onnx"):
+            return known
+        if node.op_type in _FIXED:
+            found = _FIXED[node.op_type]
+        elif node.op_type in _PASSING:
+            found = self.bounds(node.input[0], depth - 1)
+        elif node.op_type in _COMPUTED:
+            found = _COMPUTED[node.op_type](self, node, depth - 1)
+        else:
+            found = ANY
+        return max(found[0], known[0]), min(found[1], known[1])
 
 
 def _of_constant(array: numpy.ndarray) -> Interval:
@@ -85,87 +104,83 @@ def _of_constant(array: numpy.ndarray) -> Interval:
     return ANY if math.isnan(low) or math.isnan(high) else (low, high)
 
 
-def _inputs(view: GraphView, node: NodeProto, depth: int) -> list[Interval]:
-    return [interval(view, name, depth) for name in node.input if name]
-
-
-def _add(view: GraphView, node: NodeProto, depth: int) -> Interval:
-    (a, b), (c, d) = _inputs(view, node, depth)
+def _add(search: _Search, node: NodeProto, depth: int) -> Interval:
+    (a, b), (c, d) = search.inputs(node, depth)
     return a + c, b + d
 
 
-def _sub(view: GraphView, node: NodeProto, depth: int) -> Interval:
-    (a, b), (c, d) = _inputs(view, node, depth)
+def _sub(search: _Search, node: NodeProto, depth: int) -> Interval:
+    (a, b), (c, d) = search.inputs(node, depth)
     return a - d, b - c
 
 
-def _mul(view: GraphView, node: NodeProto, depth: int) -> Interval:
+def _mul(search: _Search, node: NodeProto, depth: int) -> Interval:
     if node.input[0] == node.input[1]:
-        low, high = interval(view, node.input[0], depth)
+        low, high = search.bounds(node.input[0], depth)
         least = 0.0 if low <= 0 <= high else min(low * low, high * high)
         return least, max(low * low, high * high)
-    (a, b), (c, d) = _inputs(view, node, depth)
+    (a, b), (c, d) = search.inputs(node, depth)
     products = [0.0 if 0.0 in (x, y) else x * y for x in (a, b) for y in (c, d)]  # 0 · ∞ is 0 here: a bound, no limit
     return min(products), max(products)
 
 
-def _div(view: GraphView, node: NodeProto, depth: int) -> Interval:
-    (a, b), (c, d) = _inputs(view, node, depth)
+def _div(search: _Search, node: NodeProto, depth: int) -> Interval:
+    (a, b), (c, d) = search.inputs(node, depth)
     if c <= 0 or math.isinf(a) or math.isinf(b):
         return (0.0 if a >= 0 and c > 0 else -math.inf), math.inf
     quotients = [x / y for x in (a, b) for y in (c, d)]
     return min(quotients), max(quotients)
 
 
-def _neg(view: GraphView, node: NodeProto, depth: int) -> Interval:
-    low, high = interval(view, node.input[0], depth)
+def _neg(search: _Search, node: NodeProto, depth: int) -> Interval:
+    low, high = search.bounds(node.input[0], depth)
     return -high, -low
 
 
-def _max(view: GraphView, node: NodeProto, depth: int) -> Interval:
-    given = _inputs(view, node, depth)
+def _max(search: _Search, node: NodeProto, depth: int) -> Interval:
+    given = search.inputs(node, depth)
     return max(low for low, _ in given), max(high for _, high in given)
 
 
-def _min(view: GraphView, node: NodeProto, depth: int) -> Interval:
-    given = _inputs(view, node, depth)
+def _min(search: _Search, node: NodeProto, depth: int) -> Interval:
+    given = search.inputs(node, depth)
     return min(low for low, _ in given), min(high for _, high in given)
 
 
-def _union(view: GraphView, node: NodeProto, depth: int) -> Interval:
-    given = _inputs(view, node, depth)
+def _union(search: _Search, node: NodeProto, depth: int) -> Interval:
+    given = search.inputs(node, depth)
     return min(low for low, _ in given), max(high for _, high in given)
 
 
-def _where(view: GraphView, node: NodeProto, depth: int) -> Interval:
-    given = [interval(view, name, depth) for name in node.input[1:]]
+def _where(search: _Search, node: NodeProto, depth: int) -> Interval:
+    given = [search.bounds(name, depth) for name in node.input[1:]]
     return min(low for low, _ in given), max(high for _, high in given)
 
 
-def _clip(view: GraphView, node: NodeProto, depth: int) -> Interval:
-    low, high = interval(view, node.input[0], depth)
+def _clip(search: _Search, node: NodeProto, depth: int) -> Interval:
+    low, high = search.bounds(node.input[0], depth)
     least, most = attribute(node, "min"), attribute(node, "max")
     if len(node.input) > 1 and node.input[1]:
-        least = view.scalar(node.input[1])
+        least = search.view.scalar(node.input[1])
     if len(node.input) > 2 and node.input[2]:
-        most = view.scalar(node.input[2])
+        most = search.view.scalar(node.input[2])
     low, high = (low if least is None else max(low, least)), (high if most is None else min(high, most))
     return min(low, high), high
 
 
-def _cast(view: GraphView, node: NodeProto, depth: int) -> Interval:
-    low, high = interval(view, node.input[0], depth)
+def _cast(search: _Search, node: NodeProto, depth: int) -> Interval:
+    low, high = search.bounds(node.input[0], depth)
     if attribute(node, "to") == TensorProto.BOOL:
         return 0.0, 1.0
     return low, high
 
 
-def _arg(view: GraphView, node: NodeProto, depth: int) -> Interval:  # noqa: ARG001 - one form for all
-    shape = view.shape(node.input[0])
+def _arg(search: _Search, node: NodeProto, depth: int) -> Interval:  # noqa: ARG001 - one form for all
+    shape = search.view.shape(node.input[0])
     return ANY if shape is None else (0.0, float(max(shape, default=1)))
 
 
-_COMPUTED: Mapping[str, Callable[[GraphView, NodeProto, int], Interval]] = {
+_COMPUTED: Mapping[str, Callable[[_Search, NodeProto, int], Interval]] = {
     "Add": _add,
     "ArgMax": _arg,
     "ArgMin": _arg,
