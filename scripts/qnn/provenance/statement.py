@@ -145,14 +145,18 @@ def read_statement(raw: bytes) -> Statement:
 
     try:
         document = json.loads(raw)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UnreadableStatement(f"the statement is not JSON: {error}", remedy=_AGAIN) from None
     fault = best_match(Draft202012Validator(json.loads(_SCHEMA.read_bytes())).iter_errors(document))
     if fault is not None:
         raise UnreadableStatement(
             f"the statement is not valid at {fault.json_path}: {fault.message[:200]}", remedy=_AGAIN
         )
-    if _encode(document) != raw:
+    try:
+        same = _encode(document) == raw
+    except UnicodeEncodeError:  # half of a surrogate pair
+        same = False
+    if not same:
         # A key twice, other white space: JSON readers differ in what they make of such a file.
         raise UnreadableStatement("the statement is not written the way qnn-forge writes it", remedy=_AGAIN)
     return _read(document)
