@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,16 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from qnn.cli.console import err, out, print_error, print_json
+from qnn.cli.downloads import download_bars
 from qnn.cli.options import json_option, store_option
 from qnn.errors.base import ExitCode, ForgeError
 from qnn.errors.sources import PinOutdated
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as RichProgress
-    from rich.progress import TaskID
-
     from qnn.sources.pinning import Found
-    from qnn.sources.protocol import Policy, Progress
+    from qnn.sources.protocol import Policy
 
 
 @click.command()
@@ -87,7 +84,7 @@ def _pin(folder: Path, downloads: Path, policy: Policy, *, writes: bool) -> _Out
         sources = written_sources(folder)
     except ForgeError as error:
         return _Outcome(folder, (), (error,))
-    with _progress(folder.name) as progress:
+    with download_bars(folder.name) as progress:
         surveyed = survey(sources, folder, downloads, progress=progress, policy=policy)
     outcome = _Outcome(folder, surveyed.found, surveyed.failures)
     if not writes or not outcome.outdated:
@@ -145,32 +142,3 @@ def _outdated(outcomes: Sequence[_Outcome]) -> PinOutdated:
         place=outdated[0][1].place,
         details=details,
     )
-
-
-class _Bars:
-    """One bar a source."""
-
-    def __init__(self, bars: RichProgress) -> None:
-        self._bars = bars
-        self._tasks: dict[str, TaskID] = {}
-
-    def advance(self, name: str, done_bytes: int, total_bytes: int | None) -> None:
-        if name not in self._tasks:
-            self._tasks[name] = self._bars.add_task(name, total=None)
-        self._bars.update(self._tasks[name], completed=done_bytes, total=total_bytes)
-
-
-@contextmanager
-def _progress(model: str) -> Iterator[Progress]:
-    """Bars on stderr if that is a terminal, else nothing."""
-    console = err()
-    if not console.is_terminal:
-        from qnn.sources.protocol import Silent  # noqa: PLC0415
-
-        yield Silent()
-        return
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn  # noqa: PLC0415
-
-    columns = (TextColumn(f"{model} {{task.description}}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=console, transient=True) as bars:
-        yield _Bars(bars)
