@@ -204,17 +204,17 @@ def _export(request: Document, torch: Any, export: _Export) -> Document:
 
 
 def _write(request: Document, torch: Any, export: _Export, names: list[str]) -> Any:
-    """Export to ``request["file"]``; the exporter's program, None from the older one."""
+    """Export to ``request["written"]``; the exporter's program, None from the older one."""
     arguments = tuple(export.inputs.values())
     common = {"input_names": list(export.inputs), "output_names": names, "opset_version": export.opset}
     if not export.legacy and importlib.util.find_spec("onnxscript") is None:
         raise _Fault("torch", "there is no onnxscript in the model's environment, which the exporter of torch needs")
     try:
         if export.legacy:
-            torch.onnx.export(export.module, arguments, request["file"], dynamo=False, **common)
+            torch.onnx.export(export.module, arguments, request["written"], dynamo=False, **common)
             return None
         program = torch.onnx.export(export.module, arguments, dynamo=True, verbose=False, **common)
-        program.save(request["file"], external_data=_size(export.module) > _LARGE)
+        program.save(request["written"], external_data=_size(export.module) > _LARGE)
     except Exception as error:
         traceback.print_exc()
         raise _of_exporter(error, request["folder"]) from error

@@ -44,7 +44,7 @@ def export(asked: ExportCode, folder: Path, host: Host) -> ExportFacts:
     """
     with tempfile.TemporaryDirectory(prefix="export-", dir=folder) as name:
         written = Path(name).absolute() / "model.onnx"
-        answer = _in_torch(asked, "export", file=str(written))
+        answer = _in_torch(asked, "export", written=str(written))
         request = TakeRequest(written, asked.graph, asked.inputs, answer["exporter"], answer["packages"], folder)
         facts: ExportFacts = _job(asked, host, "qnn.export.take:take", request)
     return facts
@@ -126,7 +126,7 @@ def _search(
             names=str(names.absolute()),
             sample=str(sample.absolute()),
             output=str(tensors.absolute()),
-            file=os.fspath((folder / "again.onnx").absolute()),
+            written=os.fspath((folder / "again.onnx").absolute()),
         )
         found: Found = _job(asked, host, "qnn.export.search:search", SearchRequest(model, sample, names, tensors))
     except ForgeError as error:
