@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from qnn.model.spec import (
+    Chain,
     Checks,
     Exclusion,
     Gates,
@@ -107,6 +108,16 @@ def _checks(data: Data) -> Checks:
             graph: {output: _gates(gates) for output, gates in outputs.items()}
             for graph, outputs in data.get("outputs", {}).items()
         },
+        chain=_chain(data["chain"]) if "chain" in data else None,
+    )
+
+
+def _chain(data: Data) -> Chain:
+    return Chain(
+        feed=data["feed"],
+        rounds=int(data.get("rounds", Chain.rounds)),
+        metric=data.get("metric"),
+        metric_gates={value: _metric_gate(gate) for value, gate in data.get("metrics", {}).items()},
     )
 
 

@@ -81,6 +81,21 @@ class MetricGate:
 
 
 @dataclass(frozen=True)
+class Chain:
+    """How the graphs of a model are run one after another, each on what the ones before it gave.
+
+    `feed` (``chain.py:feed``) makes a graph's inputs from all runs before it; the first graph of the first round gets
+    the model's samples. All graphs are run `rounds` times over. `metric` measures what comes out in the end; without
+    one the gates of the last graph judge.
+    """
+
+    feed: str
+    rounds: int = 1
+    metric: str | None = None
+    metric_gates: Mapping[str, MetricGate] = field(default_factory=dict)  # value -> gate
+
+
+@dataclass(frozen=True)
 class Checks:
     """How a model is checked: inputs (code or shipped samples), tolerances, task metric."""
 
@@ -91,6 +106,7 @@ class Checks:
     metric_gates: Mapping[str, Mapping[str, MetricGate]] = field(default_factory=dict)  # graph -> value -> gate
     gates: Gates = Gates()
     output_gates: Mapping[str, Mapping[str, Gates]] = field(default_factory=dict)  # graph -> output -> gates
+    chain: Chain | None = None
 
 
 @dataclass(frozen=True)

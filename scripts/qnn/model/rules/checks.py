@@ -18,6 +18,8 @@ ARGUMENTS = {
     "data": ("graph", "inputs", "sources", "count"),
     "metric": ("graph", "inputs", "outputs", "reference", "sources"),
     "export": ("bucket", "sources"),
+    "chain feed": ("graph", "turn", "inputs", "runs", "sources"),
+    "chain metric": ("runs", "reference", "sources"),
 }
 
 
@@ -25,7 +27,7 @@ ARGUMENTS = {
 class _Entry:
     """A function that model.yaml names as FILE:FUNCTION, in a file that is there."""
 
-    key: str  # data, metric or export
+    key: str  # one of ARGUMENTS
     at: KeyPath
     path: str
     function: str
@@ -36,7 +38,8 @@ def _entries(subject: Subject) -> Iterator[_Entry]:
     for at in subject.functions:
         path, _, function = (subject.text(*at) or "").rpartition(":")
         if path in subject.python:
-            yield _Entry(str(at[-1]), at, path, function, subject.python[path])
+            key = " ".join(str(step) for step in at[1:]) if at[0] == "checks" else str(at[-1])
+            yield _Entry(key, at, path, function, subject.python[path])
 
 
 class IsPython(Rule):
@@ -59,8 +62,8 @@ class IsPython(Rule):
 
 
 class HasFunction(Rule):
-    """What: The Python file has no function of the name that `checks.data`, `checks.metric` or a graph's `export`
-    gives.
+    """What: The Python file has no function of the name that `checks.data`, `checks.metric`, `checks.chain` or a
+    graph's `export` gives.
 
     Why: The build would fail when it calls it.
 
@@ -81,11 +84,12 @@ class HasFunction(Rule):
 
 
 class TakesArguments(Rule):
-    """What: The function of `checks.data`, `checks.metric` or a graph's `export` does not take what it will be called
-    with, or needs more.
+    """What: The function of `checks.data`, `checks.metric`, `checks.chain` or a graph's `export` does not take what it
+    will be called with, or needs more.
 
     Why: It is called by keyword: `samples(graph=, inputs=, sources=, count=)`,
-    `evaluate(graph=, inputs=, outputs=, reference=, sources=)` and `encoder(bucket=, sources=)`. Anything else is a
+    `evaluate(graph=, inputs=, outputs=, reference=, sources=)`, `encoder(bucket=, sources=)`, and for a chain
+    `feed(graph=, turn=, inputs=, runs=, sources=)` and `evaluate(runs=, reference=, sources=)`. Anything else is a
     TypeError in the middle of a build.
 
     Mend: Write exactly these parameters: `def samples(*, graph, inputs, sources, count):`.
@@ -150,3 +154,24 @@ class MetricIsGated(Rule):
         if subject.has("checks", "metric") and not subject.has("checks", "metrics"):
             place = subject.at_key("checks", "metric")
             yield cls.problem(place, "the metric is measured and not gated", "add checks.metrics")
+
+
+class ChainHasSteps(Rule):
+    """What: There is `checks.chain`, and only one graph that is run once.
+
+    Why: A chain is what leads from one graph to the next. With one graph and one round its function is never called,
+    so the check would say nothing that the graph's own check has not said.
+
+    Mend: Delete `checks.chain`, or give `rounds` for a graph that is fed with its own results.
+    """
+
+    id = "QF156"
+    title = "a chain of one step"
+
+    @classmethod
+    def check(cls, subject: Subject) -> Iterator[Problem]:
+        steps = len(subject.keys("graphs")) * (subject.number("checks", "chain", "rounds") or 1)
+        if subject.has("checks", "chain") and steps == 1:
+            place = subject.at_key("checks", "chain")
+            message = "the chain has one step, so its function is never called"
+            yield cls.problem(place, message, "delete it, or add rounds")

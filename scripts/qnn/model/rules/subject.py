@@ -79,6 +79,8 @@ class Subject:
         return [
             ("checks", "data"),
             ("checks", "metric"),
+            ("checks", "chain", "feed"),
+            ("checks", "chain", "metric"),
             *(("graphs", graph, "export") for graph in self.keys("graphs")),
         ]
 
