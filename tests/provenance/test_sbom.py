@@ -25,7 +25,9 @@ def document(*bundles: ReleasedBundle, epoch: int | None = None) -> Any:
     """The SBOM of bundles as JSON, seen to be valid."""
     raw = sbom(bundles or BUNDLES, epoch=epoch)
     assert VALIDATOR.validate_str(raw.decode()) is None
-    return json.loads(raw)
+    found = json.loads(raw)
+    assert (found["bomFormat"], found["specVersion"]) == ("CycloneDX", "1.6")
+    return found
 
 
 def components(found: Any) -> dict[str, Any]:

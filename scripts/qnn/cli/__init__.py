@@ -29,6 +29,7 @@ _COMMANDS = {
     "pin": ("qnn.cli.pin:pin", "Fill in sha256 and size of a model's sources."),
     "plan": ("qnn.cli.plan:plan", "Say what would be built, why, and what it costs."),
     "prepare": ("qnn.cli.prepare:prepare", "Make ready what does not depend on the chip."),
+    "provenance": ("qnn.cli.provenance:provenance", "Write what an attestation of bundles says."),
     "pull": ("qnn.cli.pull:pull", "Get the one published bundle that loads on a chip."),
     "report": ("qnn.cli.report:report", "Report results as a step summary, a comment or JSON."),
     "search": ("qnn.cli.search:search", "Find models in the index."),
