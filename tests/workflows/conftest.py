@@ -30,6 +30,7 @@ ROOT = HERE.parents[1]
 BIN = Path(sys.executable).parent
 WORKFLOWS = ROOT / ".github" / "workflows"
 FAKES = {
+    "actions/attest": "attest",
     "actions/checkout": "checkout",
     "actions/setup-python": "setup-python",
     "actions/upload-artifact": "upload-artifact",
@@ -164,6 +165,7 @@ class Act:
             "FAKE_REMOTES": str(self.repository.remotes),
             "FAKE_ACTIONS": str(HERE / "fake_actions"),
             "FAKE_CACHE": str(self.folder / "cache"),
+            "FAKE_ATTESTATIONS": str(self.folder / "attestations"),
             "QNN_FORGE_PYTHON": sys.executable,
             **self.environment,
         }
