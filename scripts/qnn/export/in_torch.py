@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import itertools
 import json
 import os
 import random
@@ -35,6 +36,8 @@ _MOST_INTERMEDIATES = 4 << 30
 _PACKAGES = ("torch", "onnxscript", "onnx-ir", "onnx")
 _LINE = re.compile(r'File "([^"]+)", line (\d+)')
 _SHOWN_LINES = 8
+# How torch.export begins what is for its own developers.
+_ADVICE = ("Caused by", "For more", "For extended", "If you suspect")
 
 
 class _Fault(Exception):
@@ -167,7 +170,7 @@ def _compare_inputs(inputs: Tensors, wanted: Mapping[str, tuple[int, ...]], at: 
         raise _Fault("export-inputs", f"of the example inputs, {faults[0]}", details=faults[1:], at=at)
 
 
-def _forward(export: _Export, arguments: Iterable[Any], what: str) -> Any:
+def _forward(export: _Export, arguments: Iterable[Any], what: str, folder: str) -> Any:
     try:
         return export.module(*arguments)
     except Exception as error:
@@ -175,7 +178,8 @@ def _forward(export: _Export, arguments: Iterable[Any], what: str) -> Any:
         message = "".join(traceback.format_exception_only(error)).strip().splitlines() or [type(error).__name__]
         frames = traceback.extract_tb(error.__traceback__)[2:]
         shown = [f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}: {frame.line}" for frame in frames]
-        raise _Fault("forward", f"on {what}: {message[0]}", details=[*message[1:4], *shown[-4:]]) from error
+        own = _own([(frame.filename, frame.lineno or 1) for frame in frames], folder)
+        raise _Fault("forward", f"on {what}: {message[0]}", details=[*message[1:4], *shown[-4:]], at=own) from error
 
 
 def _named(export: _Export, results: Any, torch: Any) -> Tensors:
@@ -198,7 +202,9 @@ def _named(export: _Export, results: Any, torch: Any) -> Tensors:
 
 
 def _export(request: Document, torch: Any, export: _Export) -> Document:
-    names = list(_named(export, _forward(export, export.inputs.values(), "the example inputs"), torch))
+    names = list(
+        _named(export, _forward(export, export.inputs.values(), "the example inputs", request["folder"]), torch)
+    )
     _write(request, torch, export, names)
     return {"kind": "ok", "exporter": "legacy" if export.legacy else "torch.export", "packages": _versions()}
 
@@ -238,9 +244,15 @@ def _of_exporter(error: BaseException, folder: str) -> _Fault:
         for cause in (root, error)
         for frame in traceback.extract_tb(cause.__traceback__)
     ]
-    own = [(file, line) for file, line in places if Path(file).resolve().is_relative_to(folder)]
     message = f"{type(root).__name__}: {lines[0]}"
-    return _Fault("exporter", message, details=lines[1:_SHOWN_LINES], at=own[-1] if own else None)
+    more = list(itertools.takewhile(lambda line: not line.startswith(_ADVICE), lines[1:_SHOWN_LINES]))
+    return _Fault("exporter", message, details=more, at=_own(places, folder))
+
+
+def _own(places: Iterable[tuple[str, int]], folder: str) -> tuple[str, int] | None:
+    """The innermost of places that is in the model's folder."""
+    own = [(file, line) for file, line in places if Path(file).resolve().is_relative_to(folder)]
+    return own[-1] if own else None
 
 
 def _versions() -> dict[str, str]:
@@ -261,7 +273,7 @@ def _outputs(request: Document, torch: Any, export: _Export) -> Document:
         export.module.double()
     for number, path in enumerate(request["samples"]):
         arguments = _arguments(export, npz.read_npz(Path(path)), torch, double=request["double"])
-        tensors = _named(export, _forward(export, arguments, f"sample {number}"), torch)
+        tensors = _named(export, _forward(export, arguments, f"sample {number}", request["folder"]), torch)
         npz.write_npz(
             Path(request["output"], f"{number:03d}.npz"),
             {name: _array(value, torch) for name, value in tensors.items()},
@@ -292,7 +304,9 @@ def _intermediates(request: Document, torch: Any, export: _Export) -> Document:
     """
     if export.legacy:
         return {"kind": "ok", "origins": {}}
-    names = list(_named(export, _forward(export, export.inputs.values(), "the example inputs"), torch))
+    names = list(
+        _named(export, _forward(export, export.inputs.values(), "the example inputs", request["folder"]), torch)
+    )
     program = _write(request, torch, export, names).exported_program
     wanted: list[str] = json.loads(Path(request["names"]).read_text(encoding="utf-8"))
     places = {name: number for number, name in enumerate(wanted)}
@@ -332,9 +346,10 @@ def _argument(spec: Any, program: Any, arguments: Any) -> Any:
 
 def _trace(text: str | None, folder: str) -> list[str]:
     """The innermost line of the model's own code, and the innermost of all: ``network.py:12``."""
-    places = [(Path(file), line) for file, line in _LINE.findall(text or "")]
-    own = [(file, line) for file, line in places if file.resolve().is_relative_to(folder)]
-    return [f"{file.name}:{line}" for file, line in dict.fromkeys([*own[-1:], *places[-1:]])]
+    places = [(file, int(line)) for file, line in _LINE.findall(text or "")]
+    own = _own(places, folder)
+    chosen = dict.fromkeys([*([own] if own else []), *places[-1:]])
+    return [f"{Path(file).name}:{line}" for file, line in chosen]
 
 
 def _load(file: str, name: str) -> Any:
