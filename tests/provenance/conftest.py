@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
-from qnn.bundle.manifest import Manifest, ManifestChip, ManifestSource
+from qnn.bundle.archive import write_archive
+from qnn.bundle.manifest import Manifest, ManifestChip, ManifestSource, to_json
 from qnn.provenance.run import Run, run_from_environment
 from qnn.provenance.subject import ReleasedBundle, Subject
 from tests.bundle.test_manifest import EXAMPLE
@@ -43,3 +45,12 @@ def bundle(soc: str, digest: str, *sources: ManifestSource) -> ReleasedBundle:
 
 
 BUNDLES = (bundle("SM8650", "11" * 32), bundle("SM8550", "22" * 32))
+
+
+def write_dist(folder: Path) -> None:
+    """What a build of BUNDLES would leave: archives with a manifest in them and nothing else, and their folders."""
+    for one in BUNDLES:
+        inside = folder / one.manifest.name
+        inside.mkdir(parents=True)
+        (inside / "manifest.json").write_text(to_json(one.manifest))
+        write_archive(inside, inside.name, folder / one.file.name)

@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from qnn.bundle.archive import write_archive
-from qnn.bundle.manifest import to_json
 from qnn.cli.provenance import provenance
 from qnn.errors.bundles import UnsafeArchive
 from qnn.errors.provenance import TooManyFiles
@@ -24,20 +22,16 @@ from qnn.provenance.describe import describe
 from qnn.provenance.run import LOCAL
 from qnn.provenance.statement import PREDICATE_TYPE, STATEMENT_TYPE, check_statement
 from qnn.provenance.subject import subject_of
-from tests.provenance.conftest import BUNDLES, COMMIT, GITHUB
+from tests.provenance.conftest import BUNDLES, COMMIT, GITHUB, write_dist
 from tests.provenance.fake_sigstore import attest
 from tests.provenance.test_attestation import GH
 
 
 @pytest.fixture
 def dist(tmp_path: Path) -> Path:
-    """The output folder of a build: two archives, and the folder of one of them."""
+    """The output folder of a build: two archives and their folders."""
     folder = tmp_path / "dist"
-    for bundle in BUNDLES:
-        inside = folder / bundle.manifest.name
-        inside.mkdir(parents=True)
-        (inside / "manifest.json").write_text(to_json(bundle.manifest))
-        write_archive(inside, inside.name, folder / bundle.file.name)
+    write_dist(folder)
     return folder
 
 

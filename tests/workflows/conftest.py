@@ -166,6 +166,9 @@ class Act:
             "FAKE_ACTIONS": str(HERE / "fake_actions"),
             "FAKE_CACHE": str(self.folder / "cache"),
             "FAKE_ATTESTATIONS": str(self.folder / "attestations"),
+            # What GitHub sets and act does not.
+            "GITHUB_WORKFLOW_REF": f"{self.repository.name}/.github/workflows/{workflow}.yaml@refs/heads/main",
+            "RUNNER_ENVIRONMENT": "github-hosted",
             "QNN_FORGE_PYTHON": sys.executable,
             **self.environment,
         }

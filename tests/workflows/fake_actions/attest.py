@@ -27,7 +27,6 @@ def main() -> None:
         "predicateType": os.environ["PREDICATE_TYPE"],
         "predicate": json.loads(Path(os.environ["PREDICATE"]).read_text(encoding="utf-8")),
     }
-    # act names no GITHUB_WORKFLOW_REF that can be relied on; the token would say what GITHUB_WORKFLOW_REF does.
     workflow, _, ref = os.environ["GITHUB_WORKFLOW_REF"].partition("@")
     repository = os.environ["GITHUB_REPOSITORY"]
     identity = Identity(
