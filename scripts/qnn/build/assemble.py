@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from qnn import __version__
+from qnn.build.chained import Chained
 from qnn.build.compiled import Compiled, load_compiled
 from qnn.build.install import ARCHIVE_SUFFIX
 from qnn.build.judge import verdict_of
@@ -19,6 +20,8 @@ from qnn.bundle.archive import write_archive
 from qnn.bundle.manifest import (
     SCHEMA_VERSION,
     Manifest,
+    ManifestChain,
+    ManifestChainGraph,
     ManifestChip,
     ManifestFile,
     ManifestGraph,
@@ -45,13 +48,15 @@ README = "README.txt"
 class Parts:
     """What a bundle is put together from; mappings are by graph name.
 
-    `measured` is empty for a bundle that was not verified; `licence` is the text of the weights' licence.
+    `measured` is empty for a bundle that was not verified; `chained` is None then, and for a model without a chain;
+    `licence` is the text of the weights' licence.
     """
 
     package: Entry
     compiled: Mapping[str, Entry]
     prepared: Mapping[str, Entry]
     measured: Mapping[str, Measured]
+    chained: Chained | None
     licence: Path | None
 
 
@@ -76,6 +81,7 @@ def assemble_bundle(target: Target, keys: Keys, parts: Parts, known: KnownDigest
     )
     build_ids = {load_compiled(entry.folder).build_id for entry in parts.compiled.values()}
     manifest = _manifest(target, keys, name, graphs, build_ids.pop(), verified=bool(parts.measured))
+    manifest = replace(manifest, chain=_chain(target, parts.chained))
     (root / README).write_text(readme(manifest), encoding="utf-8")
     manifest = replace(manifest, files=_files(root, known))
     (root / MANIFEST).write_text(to_json(manifest), encoding="utf-8")
@@ -130,6 +136,9 @@ def _stages(target: Target, keys: Keys, *, verified: bool) -> dict[str, str]:
         stages[f"compile {graph.name}"] = keys.compiled(target, graph).digest
         if verified:
             stages[f"verify {graph.name}"] = keys.measured(target, graph).digest
+    chain = target.variant.model.checks.chain
+    if verified and chain is not None:
+        stages["chain"] = keys.chain(target, chain).digest
     return stages
 
 
@@ -159,6 +168,25 @@ def _graph(
             for output in measured.outputs
         ),
         metrics=() if measured is None else summarise(measured.metrics, checks.metric_gates.get(graph.name, {})),
+    )
+
+
+def _chain(target: Target, chained: Chained | None) -> ManifestChain | None:
+    checks = target.variant.model.checks
+    if chained is None or checks.chain is None:
+        return None
+    return ManifestChain(
+        rounds=checks.chain.rounds,
+        graphs=tuple(
+            ManifestChainGraph(
+                name=graph.name,
+                float_runs=graph.float_runs,
+                htp_runs=graph.htp_runs,
+                numerics=tuple(_output(output, Gates()) for output in graph.outputs),
+            )
+            for graph in chained.graphs
+        ),
+        metrics=summarise(chained.metrics, checks.chain.metric_gates),
     )
 
 

@@ -9,22 +9,25 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from qnn.build import inputs
+from qnn.build.chain import Run, Step, read_chain, run_chain
+from qnn.build.chained import Chained, CompareChains, load_chain, save_chain
 from qnn.build.compiled import compiled_facts, save_compiled
 from qnn.build.events import Listener, Stage
-from qnn.build.judge import judge_graph
+from qnn.build.inputs import Turn
+from qnn.build.judge import judge_chain, judge_graph
 from qnn.build.keys import Keys
 from qnn.build.measured import Measured, load_measured, save_measured
 from qnn.build.package import PackageGraph
 from qnn.child import HostPool, Limits
 from qnn.errors.base import ForgeError
 from qnn.files import link_or_copy
-from qnn.model.spec import Graph
+from qnn.model.spec import Chain, Graph
 from qnn.model_code import MetricSample
 from qnn.plan.targets import Target, Variant
 from qnn.prepare.prepared import load_prepared
@@ -33,6 +36,7 @@ from qnn.toolchains.protocol import CompileRequest, RunRequest, Toolchain
 from qnn.verify.reference import ReferenceRequest
 
 _PACKAGE_JOB = "qnn.build.package:package_graph"
+_COMPARE_CHAINS_JOB = "qnn.build.chained:compare_chains"
 
 
 @dataclass(frozen=True)
@@ -79,12 +83,17 @@ class Builder:
             measured = {graph.name: self.measured(target, graph) for graph in graphs if verified}
             for name, found in measured.items():
                 judge_graph(target, name, found)
+            chain = variant.model.checks.chain
+            chained = self.chained(target, chain) if verified and chain is not None else None
+            if chained is not None:
+                judge_chain(target, chained)
             licence = variant.model.licence.text
             parts = Parts(
                 package=package,
                 compiled={graph.name: self.compiled(target, graph) for graph in graphs},
                 prepared={graph.name: self.prepared(variant, graph) for graph in graphs},
                 measured=measured,
+                chained=chained,
                 licence=None if licence is None else only_file(self.source(variant, licence)),
             )
             assemble_bundle(target, self.keys, parts, self._store.known, folder)
@@ -197,26 +206,9 @@ class Builder:
 
     def measured(self, target: Target, graph: Graph) -> Measured:
         """What the packaged binary computes, compared with the reference, and the task metric of both."""
-        key = self.keys.measured(target, graph)
-        facts = load_prepared(self.prepared(target.variant, graph).folder)
         samples = numbered(self.samples(target.variant, graph))
         reference = numbered(self.reference(target.variant, graph))
-
-        def produce(folder: Path) -> None:
-            request = RunRequest(
-                graph=graph.name,
-                outputs=tuple(output.name for output in facts.outputs),
-                folder=self.package(target).folder,
-                soc_id=target.soc.soc_id,
-                samples=samples,
-                references=reference,
-                output=folder,
-            )
-            with self._pool.host() as host:
-                outputs = self._toolchain.run(request, host, log=self._log(key), limits=limits_of(target.variant))
-            save_measured(outputs, folder)
-
-        entry = self._make(key, Stage("verify", f"{target.name} {graph.name}"), produce)
+        entry = self._run(target, graph)
         outputs = load_measured(entry.folder)
         if target.variant.model.checks.metric is None:
             return Measured(outputs, ())
@@ -229,6 +221,94 @@ class Builder:
 
         metric = self._make(metric_key, Stage("metric", f"{target.name} {graph.name}"), evaluate)
         return Measured(outputs, inputs.load_metric(metric.folder))
+
+    def _run(self, target: Target, graph: Graph) -> Entry:
+        """The emulator's outputs on the samples, 000.npz …, and their comparison with the reference."""
+        key = self.keys.measured(target, graph)
+        samples = numbered(self.samples(target.variant, graph))
+        reference = numbered(self.reference(target.variant, graph))
+
+        def produce(folder: Path) -> None:
+            request = RunRequest(
+                graph=graph.name,
+                outputs=self._output_names(target.variant, graph),
+                folder=self.package(target).folder,
+                soc_id=target.soc.soc_id,
+                samples=samples,
+                references=reference,
+                output=folder,
+            )
+            with self._pool.host() as host:
+                outputs = self._toolchain.run(request, host, log=self._log(key), limits=limits_of(target.variant))
+            save_measured(outputs, folder)
+
+        return self._make(key, Stage("verify", f"{target.name} {graph.name}"), produce)
+
+    def chain_reference(self, variant: Variant, chain: Chain) -> Entry:
+        """The graphs as a chain on float: the steps of qnn.build.chain."""
+        key = self.keys.chain_reference(variant, chain)
+
+        def produce(folder: Path) -> None:
+            log = self._log(key)
+
+            def run(graph: Graph, samples: tuple[Path, ...], output: Path) -> None:
+                with self._original(variant, graph, graph.reference) as source, self._pool.host() as host:
+                    request = ReferenceRequest(source, samples, output)
+                    inputs.run_reference(variant.model, graph, request, host, log=log, limits=limits_of(variant))
+
+            self._chain(variant, chain, self.reference(variant, variant.model.graphs[0]), run, log, folder)
+
+        return self._make(key, Stage("chain", f"{variant.name} float"), produce)
+
+    def chained(self, target: Target, chain: Chain) -> Chained:
+        """What the packaged graphs compute as a chain, compared with the float chain, and the metric of both."""
+        variant, graphs = target.variant, target.variant.model.graphs
+        key = self.keys.chain(target, chain)
+        truth = read_chain(self.chain_reference(variant, chain).folder, len(graphs))
+        names = {graph.name: self._output_names(variant, graph) for graph in graphs}
+
+        def produce(folder: Path) -> None:
+            log, package = self._log(key), self.package(target).folder
+
+            def run(graph: Graph, samples: tuple[Path, ...], output: Path) -> None:
+                request = RunRequest(
+                    graph.name, names[graph.name], package, target.soc.soc_id, samples, references=(), output=output
+                )
+                with self._pool.host() as host:
+                    self._toolchain.run(request, host, log=log, limits=limits_of(variant))
+
+            self._chain(variant, chain, self._run(target, graphs[0]), run, log, folder)
+            request = CompareChains(truth, read_chain(folder, len(graphs)), tuple(names.items()))
+            with self._pool.host() as host:
+                save_chain(host.call(_COMPARE_CHAINS_JOB, request, log=log, limits=limits_of(variant)), folder)
+
+        entry = self._make(key, Stage("chain", target.name), produce)
+        compared = load_chain(entry.folder)
+        if chain.metric is None:
+            return Chained(compared, ())
+        metric_key = self.keys.chain_metric(target, chain)
+
+        def evaluate(folder: Path) -> None:
+            room = self._code_room(variant, metric_key)
+            steps = (truth, read_chain(entry.folder, len(graphs)))
+            inputs.run_chain_metric(variant.model, chain, steps, room, folder)
+
+        metric = self._make(metric_key, Stage("metric", f"{target.name} chain"), evaluate)
+        return Chained(compared, inputs.load_metric(metric.folder))
+
+    def _chain(self, variant: Variant, chain: Chain, first: Entry, run: Run, log: Path, folder: Path) -> None:
+        """Run the graphs by `run` as a chain, its steps kept in `folder`; `first` has the first graph's results."""
+        graphs, room = variant.model.graphs, self._room(variant, log)
+
+        def feed(graph: Graph, turn: int, steps: Sequence[Step], output: Path) -> tuple[Path, ...]:
+            facts = load_prepared(self.prepared(variant, graph).folder)
+            return inputs.run_feed(variant.model, chain, Turn(facts, turn, steps), room, output)
+
+        step = Step(graphs[0].name, 0, numbered(self.samples(variant, graphs[0])), numbered(first))
+        run_chain(graphs, chain.rounds, step, feed=feed, run=run, folder=folder)
+
+    def _output_names(self, variant: Variant, graph: Graph) -> tuple[str, ...]:
+        return tuple(output.name for output in load_prepared(self.prepared(variant, graph).folder).outputs)
 
     @contextmanager
     def _original(self, variant: Variant, graph: Graph, name: str | None) -> Iterator[Path]:
@@ -248,8 +328,11 @@ class Builder:
 
     def _code_room(self, variant: Variant, key: StageKey) -> inputs.CodeRoom:
         """Every source of a model is there for its own code to read."""
+        return self._room(variant, self._log(key))
+
+    def _room(self, variant: Variant, log: Path) -> inputs.CodeRoom:
         sources = {name: only_file(self.source(variant, name)) for name in variant.model.sources}
-        return inputs.CodeRoom(sources, self._folders.environments, self._log(key), limits_of(variant))
+        return inputs.CodeRoom(sources, self._folders.environments, log, limits_of(variant))
 
     def measured_already(self, target: Target) -> Iterator[tuple[Graph, int, Measured]]:
         """What the store has of a target's numbers, with the size of each binary in bytes; makes nothing.

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from qnn import model_code
+from qnn.build.chain import Step
 from qnn.build.measured import MetricValue
 from qnn.build.shipped import ShippedSamples
 from qnn.child import Host, Limits
@@ -22,8 +23,9 @@ from qnn.export.run import ExportCode, export
 from qnn.export.run import hold_to_module as module_parity
 from qnn.model.document import read
 from qnn.model.load import MODEL_FILE
-from qnn.model.spec import Graph, Model, Source
-from qnn.model_code import DataRequest, MetricRequest, MetricSample, ModelCode, environment_python
+from qnn.model.spec import Chain, Graph, Model, Source
+from qnn.model_code import DataRequest, MetricPair, MetricRequest, MetricSample, ModelCode, environment_python
+from qnn.model_code.chain import ChainMetricRequest, FeedRequest, Ran
 from qnn.plan.targets import Variant
 from qnn.prepare.prepared import PreparedGraph
 from qnn.prepare.request import PrepareRequest
@@ -32,6 +34,15 @@ from qnn.sources.protocol import FetchedFile
 from qnn.verify.reference import ReferenceRequest
 
 _METRIC_FILE = "metric.json"
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A graph's turn in a chain: the graph as prepared, the round (from 0), and the steps before it."""
+
+    facts: PreparedGraph
+    round: int
+    steps: Sequence[Step]
 
 
 @dataclass(frozen=True)
@@ -154,6 +165,38 @@ def run_metric(model: Model, graph: str, samples: Sequence[MetricSample], room: 
     assert model.checks.metric is not None
     code = _model_code(model, model.checks.metric, room)
     pairs = model_code.run_metric(MetricRequest(code=code, graph=graph, samples=tuple(samples), sources=room.sources))
+    _save_metric(pairs, folder)
+
+
+def run_feed(model: Model, chain: Chain, turn: Turn, room: CodeRoom, output: Path) -> tuple[Path, ...]:
+    """Run the model's feed function for one graph of a chain; ``000.npz`` … in `output`."""
+    request = FeedRequest(
+        code=_model_code(model, chain.feed, room),
+        graph=turn.facts.graph,
+        round=turn.round,
+        inputs=turn.facts.inputs,
+        runs=_ran(turn.steps),
+        sources=room.sources,
+        output=output,
+    )
+    return model_code.run_feed(request)
+
+
+def run_chain_metric(
+    model: Model, chain: Chain, steps: tuple[Sequence[Step], Sequence[Step]], room: CodeRoom, folder: Path
+) -> None:
+    """Run the chain's metric on the steps of the float chain and of HTP's; metric.json in `folder`."""
+    assert chain.metric is not None
+    truth, htp = (_ran(side) for side in steps)
+    request = ChainMetricRequest(_model_code(model, chain.metric, room), truth, htp, room.sources)
+    _save_metric((model_code.run_chain_metric(request),), folder)
+
+
+def _ran(steps: Sequence[Step]) -> tuple[Ran, ...]:
+    return tuple(Ran(step.graph, *files) for step in steps for files in zip(step.inputs, step.outputs, strict=True))
+
+
+def _save_metric(pairs: Sequence[MetricPair], folder: Path) -> None:
     values = [
         asdict(MetricValue(name, number, value, pair.htp_values[name]))
         for number, pair in enumerate(pairs)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from qnn.build.measured import Measured
-from qnn.model.spec import Checks
+from collections.abc import Mapping, Sequence
+
+from qnn.build.chained import Chained
+from qnn.build.measured import Measured, MetricValue
+from qnn.errors.chains import ChainDiverged
+from qnn.model.spec import Checks, MetricGate
 from qnn.plan.targets import Target
 from qnn.verify.comparison import OutputComparison
 from qnn.verify.gates import Verdict, judge, judge_metric, metric_error, verify_error
@@ -17,9 +21,35 @@ def judge_graph(target: Target, graph: str, measured: Measured) -> None:
     error = verify_error(where, [verdict_of(checks, graph, output, precision) for output in measured.outputs])
     if error is not None:
         raise error
-    gates = checks.metric_gates.get(graph, {})
-    for sample in sorted({value.sample for value in measured.metrics}):
-        values = [value for value in measured.metrics if value.sample == sample]
+    _judge_metrics(where, measured.metrics, checks.metric_gates.get(graph, {}))
+
+
+def judge_chain(target: Target, chained: Chained) -> None:
+    """Raise the error of a chain's metric (QF621) if a gate failed.
+
+    Without a metric the outputs of the last graph must pass that graph's gates, or ChainDiverged (QF652) is raised
+    where HTP ran it another number of times.
+    """
+    checks, precision = target.variant.model.checks, target.variant.precision
+    where = f"the chain of {target.variant.name} on {target.soc.name}"
+    assert checks.chain is not None
+    if checks.chain.metric is not None:
+        _judge_metrics(where, chained.metrics, checks.chain.metric_gates)
+        return
+    last = chained.graphs[-1]
+    if not last.outputs:
+        raise ChainDiverged(
+            f"{where}: {last.name} ran {last.htp_runs} times, and {last.float_runs} times on float",
+            remedy="add checks.chain.metric, which judges what comes out in the end",
+        )
+    error = verify_error(where, [verdict_of(checks, last.name, output, precision) for output in last.outputs])
+    if error is not None:
+        raise error
+
+
+def _judge_metrics(where: str, metrics: Sequence[MetricValue], gates: Mapping[str, MetricGate]) -> None:
+    for sample in sorted({value.sample for value in metrics}):
+        values = [value for value in metrics if value.sample == sample]
         failures = judge_metric(
             {value.name: value.float_value for value in values},
             {value.name: value.htp_value for value in values},

@@ -16,7 +16,7 @@ from pathlib import Path
 from qnn import __version__
 from qnn.build.package import GOLDEN_SAMPLES
 from qnn.chips.table import needs_fp16
-from qnn.model.spec import Gates, Graph, MetricGate, Source
+from qnn.model.spec import Chain, Gates, Graph, MetricGate, Source
 from qnn.plan.targets import Target, Variant
 from qnn.sources.fetch import output_name
 from qnn.store import StageKey, file_digest
@@ -37,12 +37,15 @@ _EXPORT = (
 )  # fmt: skip
 _PREPARE = ("qnn.prepare.*",)
 _MODEL_CODE = ("qnn.model_code.*", "qnn.build.inputs", "qnn.build.shipped", "qnn.npz", "qnn.tensors")
+_CHAIN = (*_MODEL_CODE, "qnn.build.chain", "qnn.files")
 _REFERENCE = ("qnn.verify.reference", "qnn.npz", "qnn.onnxruntime_errors")
 _PARITY = ("qnn.export.*", "qnn.model_code.*")  # an exported file is held to its module where its results are made
 _PACKAGE = ("qnn.build.package", "qnn.verify.golden", "qnn.npz", "qnn.tensors")
 _MEASURE = ("qnn.verify.compare", "qnn.verify.comparison", "qnn.verify.saturation", "qnn.npz", "qnn.build.measured")
+_COMPARE_CHAINS = (*_MEASURE, "qnn.build.chain", "qnn.build.chained")
 _BUNDLE = (
-    "qnn.bundle.*", "qnn.build.assemble", "qnn.build.compiled", "qnn.build.judge", "qnn.build.metrics",
+    "qnn.bundle.*", "qnn.build.assemble", "qnn.build.chained", "qnn.build.compiled", "qnn.build.judge",
+    "qnn.build.metrics",
     "qnn.verify.comparison", "qnn.verify.gates", "qnn.verify.wording",
 )  # fmt: skip
 
@@ -58,6 +61,8 @@ def stage_modules(toolchain: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
         "package": _PACKAGE,
         "measure": (*toolchain, *_MEASURE),
         "metric": _MODEL_CODE,
+        "chain-reference": (*_CHAIN, *_REFERENCE),
+        "chain": (*toolchain, *_CHAIN, *_COMPARE_CHAINS),
         "bundle": (*_BUNDLE, "qnn"),  # the version of qnn-forge stands in qnn/__init__.py
     }
 
@@ -182,6 +187,37 @@ class Keys:
         }
         return StageKey("metric", self._code(*_MODEL_CODE), parameters, inputs)
 
+    def chain_reference(self, variant: Variant, chain: Chain) -> StageKey:
+        """The model's graphs as a chain on float."""
+        model = variant.model
+        inputs = {
+            **{f"{graph.name} reference": self.reference(variant, graph).digest for graph in model.graphs},
+            **self._model_code(variant),
+            **{f"source {name}": self.source(source).digest for name, source in model.sources.items()},
+        }
+        parameters: dict[str, Value] = {
+            "feed": chain.feed,
+            "rounds": chain.rounds,
+            "graphs": [graph.name for graph in model.graphs],
+            "requires": list(model.requires),
+        }
+        return StageKey("chain-reference", self._code(*_CHAIN, *_REFERENCE), parameters, inputs)
+
+    def chain(self, target: Target, chain: Chain) -> StageKey:
+        """The model's graphs as a chain on the emulator, compared with the float chain."""
+        inputs = {
+            "package": self.package(target).digest,
+            "chain-reference": self.chain_reference(target.variant, chain).digest,
+            "first": self.measured(target, target.variant.model.graphs[0]).digest,
+        }
+        code = self._code(*self.toolchain.code_modules, *_CHAIN, *_COMPARE_CHAINS)
+        return StageKey("chain", code, {**self._toolchain(), "soc_id": target.soc.soc_id}, inputs)
+
+    def chain_metric(self, target: Target, chain: Chain) -> StageKey:
+        """The metric of the whole chain on float and on HTP."""
+        inputs = {"chain": self.chain(target, chain).digest}
+        return StageKey("chain-metric", self._code(*_MODEL_CODE), {"metric": chain.metric}, inputs)
+
     def bundle(self, target: Target, verified: bool) -> StageKey:
         """A finished bundle: package, manifest, archive."""
         variant, soc = target.variant, target.soc
@@ -207,6 +243,10 @@ class Keys:
             inputs.update({f"{graph.name} measured": self.measured(target, graph).digest for graph in model.graphs})
             if model.checks.metric is not None:
                 inputs.update({f"{graph.name} metrics": self.metrics(target, graph).digest for graph in model.graphs})
+        chain = model.checks.chain
+        if verified and chain is not None:
+            parameters["chain"] = [chain.metric, {name: asdict(gate) for name, gate in chain.metric_gates.items()}]
+            inputs["chain"] = self.chain(target, chain).digest
         if model.licence.text is not None:
             inputs["licence"] = self.source(model.sources[model.licence.text]).digest
         return StageKey("bundle", self._code(*_BUNDLE), parameters, inputs)

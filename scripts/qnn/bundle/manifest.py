@@ -144,6 +144,27 @@ class ManifestGraph:
 
 
 @dataclass(frozen=True)
+class ManifestChainGraph:
+    """One graph of the chain: how often it ran on float and on HTP, and its outputs there compared, with the errors of
+    the graphs before it. `numerics` is empty where the numbers of runs differ.
+    """
+
+    name: str
+    float_runs: int
+    htp_runs: int
+    numerics: tuple[ManifestOutput, ...]
+
+
+@dataclass(frozen=True)
+class ManifestChain:
+    """The graphs run one after another, each on the HTP results of those before it, against the same on float."""
+
+    rounds: int
+    graphs: tuple[ManifestChainGraph, ...]
+    metrics: tuple[ManifestMetric, ...]
+
+
+@dataclass(frozen=True)
 class ManifestFile:
     """One file of the bundle (manifest.json itself left out)."""
 
@@ -157,7 +178,8 @@ class Manifest:
     """A whole manifest.json.
 
     `dimensions` are the bucket's symbols; `samples` how many inputs were verified (0 when `verified` is False);
-    `golden` how many of them travel with the bundle; `stages` the digest of every stage output it was made from.
+    `golden` how many of them travel with the bundle; `stages` the digest of every stage output it was made from;
+    `chain` is None for a model without one, and where it is not verified.
     """
 
     schema: int
@@ -176,6 +198,7 @@ class Manifest:
     stages: Mapping[str, str]
     graphs: tuple[ManifestGraph, ...]
     files: tuple[ManifestFile, ...]
+    chain: ManifestChain | None = None
 
 
 def to_json(manifest: Manifest) -> str:

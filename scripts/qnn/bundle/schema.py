@@ -43,7 +43,7 @@ def _object(kind: type[Any], definitions: dict[str, Any]) -> dict[str, Any]:
         "properties": {
             name: dict(_SHA256) if name == "sha256" else _schema(hints[name], definitions) for name in fields
         },
-        "required": fields,
+        "required": [name for name in fields if name != "chain"],  # manifests older than chains are read as well
         "additionalProperties": False,
     }
 

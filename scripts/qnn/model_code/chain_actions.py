@@ -32,7 +32,7 @@ def _feed(request: Document, function: Callable[..., Any]) -> Document:
     wanted = {name: (dtype, tuple(shape)) for name, dtype, shape in request["inputs"]}
     given = function(
         graph=request["graph"],
-        round=request["round"],
+        turn=request["round"],
         inputs={name: shape for name, (_, shape) in wanted.items()},
         runs=_runs(request["runs"], request),
         sources=_sources(request),
@@ -58,8 +58,11 @@ def _check(arrays: object, wanted: Mapping[str, tuple[str, Shape]], where: str) 
         raise runner.Fault("type", f"{where} is a {type(arrays).__name__}, not a dictionary")
     for kind, found in runner.problems(arrays, wanted):
         if found:
-            hints = [_layout(name, np.shape(arrays[name]), shape) for name, (_, shape) in wanted.items()] \
-                if kind == "shape" else []
+            hints = (
+                [_layout(name, np.shape(arrays[name]), shape) for name, (_, shape) in wanted.items()]
+                if kind == "shape"
+                else []
+            )
             fault = kind if kind in ("type", "finite") else "chain"
             raise runner.Fault(fault, f"{where}: {found[0]}", details=[*found[1:], *(hint for hint in hints if hint)])
 

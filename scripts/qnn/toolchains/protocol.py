@@ -48,7 +48,8 @@ class RunRequest:
     """Run one graph of a package on the emulator over samples and compare with the float reference.
 
     `folder` holds ``<graph>.bin`` and ``<graph>_ctx.onnx``. `samples` and `references` are .npz files in the same
-    order, keys being tensor names. `output` (existing) receives the emulator's outputs as ``000.npz`` ….
+    order, keys being tensor names; without references the outputs are kept and not compared. `output` (existing)
+    receives the emulator's outputs as ``000.npz`` ….
     """
 
     graph: str

@@ -66,7 +66,7 @@ def run_graph(job: RunRequest) -> tuple[OutputComparison, ...]:
         ) from None
     names = list(job.outputs)
     merged: tuple[OutputComparison, ...] = ()
-    for index, (sample, reference) in enumerate(zip(job.samples, job.references, strict=True)):
+    for index, sample in enumerate(job.samples):
         arrays = read_npz(sample)
         feed = {tensor.name: arrays[tensor.name] for tensor in session.get_inputs()}
         try:
@@ -76,7 +76,9 @@ def run_graph(job: RunRequest) -> tuple[OutputComparison, ...]:
                 f"{job.graph}: the emulator failed on sample {index}: {error}", remedy="read the log"
             ) from None
         write_npz(job.output / f"{index:03d}.npz", results)
-        truth = read_npz(reference)
+        if not job.references:
+            continue
+        truth = read_npz(job.references[index])
         compared = tuple(compare_sample(name, truth[name], results[name]) for name in names)
         merged = compared if not merged else tuple(merge(old, new) for old, new in zip(merged, compared, strict=True))
     return merged
