@@ -30,12 +30,14 @@ _COMMANDS = {
     "plan": ("qnn.cli.plan:plan", "Say what would be built, why, and what it costs."),
     "prepare": ("qnn.cli.prepare:prepare", "Make ready what does not depend on the chip."),
     "provenance": ("qnn.cli.provenance:provenance", "Write what an attestation of bundles says."),
+    "publish": ("qnn.cli.publish:publish", "Publish the bundles of a build."),
     "pull": ("qnn.cli.pull:pull", "Get the one published bundle that loads on a chip."),
     "report": ("qnn.cli.report:report", "Report results as a step summary, a comment or JSON."),
     "search": ("qnn.cli.search:search", "Find models in the index."),
     "soc": ("qnn.cli.soc:soc", "List, show and check the chips of the chip table."),
     "store": ("qnn.cli.store:store", "Look at, prune, check and carry the store of stage outputs."),
     "verify": ("qnn.cli.verify:verify", "Check a bundle again, from nothing but itself."),
+    "yank": ("qnn.cli.publish:yank", "Withdraw published files in the index."),
 }
 
 
