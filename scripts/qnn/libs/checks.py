@@ -50,8 +50,7 @@ def _check_machine(library: Library, platform: Platform) -> None:
     kind = "pe" if platform.os is Os.WINDOWS and library.wanted.role is not Role.SKEL else "elf"
     if (image.machine, image.format) != (expected, kind):
         raise WrongMachine(
-            f"{library.name} is an {image.format.upper()} image for {image.machine}, "
-            f"not an {kind.upper()} image for {expected}",
+            f"{library.name} is for {image.machine} ({image.format.upper()}), not for {expected} ({kind.upper()})",
             remedy=_AGAIN,
         )
     if image.hexagon != hexagon:

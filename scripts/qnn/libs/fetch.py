@@ -24,7 +24,7 @@ MAVEN_CENTRAL = "https://repo1.maven.org/maven2"
 # Wheels hold no Python-independent tag: each Python has its own, with the same libraries. The pins are those of cp311.
 _PYTHON = ("--python-version", "3.11", "--implementation", "cp", "--abi", "cp311")
 _CHECKSUMS = (("sha256", 64), ("sha1", 40))
-_VERSION = re.compile(r"<version>(\d+\.\d+\.\d+)</version>")
+_VERSION = re.compile(r"<version>([0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3})</version>")
 _MOST_TEXT = 1 << 20
 
 

@@ -56,10 +56,15 @@ def archive_name(package: Package, platform: Platform) -> str:
 def notes(platform: Platform, package: Package, assurance: Assurance | None) -> tuple[str, ...]:
     """What a user should know about such a set and would not see in it. `assurance` is None before a download."""
     found = []
-    if platform.arch is Arch.X86_64:
+    if platform == Platform(Os.LINUX, Arch.X86_64):
         found.append(
-            f"on {platform.os} x86_64 the HTP is emulated: there is no Skel and no Stub, whatever the chip; "
-            f"{'QnnHtp.dll' if platform.os is Os.WINDOWS else 'libQnnHtp.so'} compiles and runs on the CPU"
+            "on linux x86_64 there is no NPU, so there is no Skel and no Stub, whatever the chip: libQnnHtp.so "
+            "compiles and emulates"
+        )
+    elif platform.arch is Arch.X86_64:
+        found.append(
+            "on windows x86_64 there is no NPU, so there is no Skel and no Stub, whatever the chip: QnnHtp.dll is the "
+            "build for development machines"
         )
     newer = newer_wheel(package)
     if newer is not None:
@@ -86,7 +91,7 @@ def document(made: LibrarySet) -> dict[str, object]:
         "build_id": made.build_id,
         "os": str(platform.os),
         "arch": str(platform.arch),
-        "emulator": platform.arch is Arch.X86_64,
+        "npu": platform.arch is not Arch.X86_64,
         "chips": [{"name": chip.name, "soc_id": chip.soc_id, "arch": chip.arch} for chip in made.chips],
         "package": {
             "repository": "PyPI" if package.origin is Origin.PYPI else "Maven",
@@ -124,7 +129,8 @@ def _file(file: PackedFile) -> dict[str, object]:
             "own_name": image.own_name,
             "needed": list(image.needed),
             "load_alignment": image.alignment,
-            "pages_16k": None if image.alignment is None else image.alignment >= PAGE_16K,
+            # Of what the CPU's loader maps; a Skel is loaded by the DSP.
+            "pages_16k": None if image.alignment is None or image.hexagon else image.alignment >= PAGE_16K,
             "build_ids": list(image.builds),
         }
     return entry

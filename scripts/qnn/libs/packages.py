@@ -113,8 +113,8 @@ AAR_PINS = {
     "2.50.0": ("b507656e4031d8aa6a7ab0fecf725b941096737ad7440ad7ea288f7c9cc9d743", 71270746),
     "2.48.0": ("ef47797c557e124e18eeea32c8cd2e346233d2d28a69f85e22da9fb0b639de06", 68393877),
 }
-_SHORT = re.compile(r"\d+\.\d+")
-_FULL = re.compile(r"\d+\.\d+\.\d+")
+_SHORT = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}")
+_FULL = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}")
 
 
 def find_package(platform: Platform, toolchain: str | None, installed: str | None, sha256: str | None) -> Package:
