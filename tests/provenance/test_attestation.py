@@ -84,8 +84,9 @@ def test_checking_needs_no_network(release: Release, monkeypatch: pytest.MonkeyP
     for name in ("HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     assert release.check().repository == REPOSITORY
-    with pytest.raises(AttestationRefused):
+    with pytest.raises(CheckerMissing, match="could not get the public roots of trust") as caught:
         verify(release.file, release.bundle, repository=REPOSITORY, trusted_root=None)
+    assert "gh attestation trusted-root" in caught.value.remedy
 
 
 def test_names_do_not_matter(release: Release, tmp_path: Path) -> None:
@@ -229,6 +230,15 @@ def test_a_missing_part_is_named(release: Release, part: str) -> None:
     error = release.refuse()
     assert type(error) is UnreadableAttestation
     assert f"{path} is missing" in error.message
+
+
+def test_a_gh_that_never_answers_is_left(release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gh = _fake_gh(tmp_path / "bin", '[ "$1" = --version ] && echo "gh version 2.102.0" || exec sleep 60')
+    monkeypatch.setenv("PATH", f"{gh.parent}{os.pathsep}/usr/bin:/bin")
+    monkeypatch.setattr("qnn.provenance.gh._SECONDS", 0.5)
+    error = release.refuse()
+    assert type(error) is CheckerMissing
+    assert "gave no answer" in error.message
 
 
 def _fake_gh(folder: Path, script: str) -> Path:

