@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from qnn.cli import pin as pin_command
 from qnn.cli import run
+from qnn.cli.downloads import download_bars
 from qnn.errors.base import ForgeError
 from qnn.errors.model import InvalidModel
 from qnn.model.load import lint_model
@@ -230,7 +230,7 @@ def test_a_refused_edit_names_the_file(model: Path) -> None:
 
 def test_bars_are_drawn_on_a_terminal_only(capsys: pytest.CaptureFixture[str]) -> None:
     def download() -> None:
-        with pin_command._progress("tiny") as progress:
+        with download_bars("tiny") as progress:
             progress.advance("det", 0, None)
             progress.advance("det", 2048, 4096)
 

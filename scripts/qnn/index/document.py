@@ -17,14 +17,12 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from qnn.errors.index import InvalidIndex, NewerIndex
+from qnn.index.strict import converter
 from qnn.model.spec import Gates
 from qnn.tensors import TensorSpec
-
-if TYPE_CHECKING:
-    from cattrs import Converter
 
 SCHEMA_VERSION = 1
 ROOT = "v1/index.json"
@@ -273,7 +271,7 @@ def to_json(document: Document) -> str:
     """The document: keys sorted, fields that have their default left out, one file, model, version or chip a line."""
     # Lines keep the history of the index readable; indentation would make it a third bigger.
     levels = 4 if isinstance(document, VersionIndex) else 2
-    return _lines(_converter().unstructure(document), levels) + "\n"
+    return _lines(converter().unstructure(document), levels) + "\n"
 
 
 def from_json(text: str, kind: type[_D], where: str) -> _D:
@@ -296,7 +294,7 @@ def from_json(text: str, kind: type[_D], where: str) -> _D:
             remedy="install a newer qnn-forge",
         )
     try:
-        document: _D = _converter().structure(found, kind)
+        document: _D = converter().structure(found, kind)
     except BaseValidationError as error:
         raise _invalid(where, "it is not as the schema says", transform_error(error)) from None
     wrong = _faults(document)
@@ -313,29 +311,6 @@ def _lines(value: object, levels: int) -> str:
     if levels and isinstance(value, list | tuple) and value:
         return "[\n" + ",\n".join(_lines(item, levels - 1) for item in value) + "\n]"
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-
-
-def _converter() -> Converter:
-    from cattrs import Converter  # noqa: PLC0415
-
-    converter = Converter(omit_if_default=True)
-    for kind in (str, bool, int, float):
-        converter.register_structure_hook(kind, _exactly)
-    converter.register_structure_hook(float | str | bool, _exactly)
-    return converter
-
-
-def _exactly(value: Any, kind: Any) -> Any:
-    """The value if it is of the kind in JSON's own terms: no text read as a number, no number as a truth value."""
-    if kind is float:
-        fits = isinstance(value, int | float) and not isinstance(value, bool)
-    elif kind is int:
-        fits = isinstance(value, int) and not isinstance(value, bool)
-    else:
-        fits = isinstance(value, kind)
-    if not fits:
-        raise TypeError(f"{value!r:.60} is not of type {getattr(kind, '__name__', kind)}")
-    return value
 
 
 def _faults(document: Document) -> list[str]:

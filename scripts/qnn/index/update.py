@@ -40,6 +40,7 @@ from qnn.index.document import (
 from qnn.index.entries import fallback_of, file_of, graphs_of
 
 ALL = "all"
+_TEMPORARY = ".index.tmp"
 _D = TypeVar("_D", RootIndex, ModelIndex, VersionIndex)
 
 
@@ -250,7 +251,7 @@ def _store(folder: Path, document: VersionIndex) -> tuple[Path, ...]:
         (model_path(document.model), model),
         (ROOT, root),
     )
-    return tuple(folder / path for path, content in written if _write(folder / path, to_json(content)))
+    return tuple(folder / path for path, content in written if _write(folder, path, to_json(content)))
 
 
 def _with_version(model: ModelIndex | None, document: VersionIndex) -> ModelIndex:
@@ -289,28 +290,27 @@ def _read(folder: Path, path: str, kind: type[_D]) -> _D | None:
     return from_json(text, kind, path)
 
 
-def _write(path: Path, text: str) -> bool:
+def _write(folder: Path, path: str, text: str) -> bool:
     """Put the text there by a rename; returns whether it was not there already."""
-    data = text.encode()
-    if path.is_file() and path.read_bytes() == data:
+    target, data = folder / path, text.encode()
+    if target.is_file() and target.read_bytes() == data:
         return False
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = folder / _TEMPORARY  # beside v1, so that nothing half-written can ever be served
     try:
         with temporary.open("wb") as stream:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
-        os.replace(temporary, path)
-    except OSError:
+        os.replace(temporary, target)
+    finally:
         temporary.unlink(missing_ok=True)
-        raise
     return True
 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """One writer at a time; the lock is beside `v1`, which is all that is served."""
+    """One writer at a time; the lock is beside v1, which is all that is served."""
     from filelock import FileLock  # noqa: PLC0415
 
     folder.mkdir(parents=True, exist_ok=True)

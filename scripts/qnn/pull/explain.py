@@ -25,7 +25,9 @@ def miss(founds: Sequence[Found]) -> NothingFits | NotBuiltYet | None:
     lines = [printable(line) for found in missing for line in _lines(found, headline=found is not first)]
     message = printable(first.choice.reasons[0])
     if never:
-        remedy = "ask for one of the nearest matches" if first.choice.near else "see `qnn-forge search`"
+        there = "`qnn-forge search`" if first.document is None else f"`qnn-forge info {first.wish.model}`"
+        remedy = "ask for one of the nearest matches" if first.choice.near else f"see {there} for what there is"
+        lines += [f"build: {command}" for command in commands]
         return NothingFits(message, remedy=remedy, details=lines)
     return NotBuiltYet(message, remedy=f"build it: {' && '.join(commands)}", details=lines)
 
@@ -46,7 +48,5 @@ def _lines(found: Found, *, headline: bool) -> Iterator[str]:
     yield from choice.reasons if headline else choice.reasons[1:]
     for near in choice.near:
         yield f"near: {near}"
-    if choice.build is not None:
-        yield f"build: {choice.build}"
     if found.document is not None:
         yield from fallback_lines(found.document)
