@@ -1,0 +1,24 @@
+"""What a range run is asked to do. Light: the parent process imports this."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+# Bytes of tensors that are held at once.
+BUDGET = 256 << 20
+
+
+@dataclass(frozen=True)
+class RangeRequest:
+    """Run the prepared graph `model` (an ONNX file, its data beside it) on `samples`, one after the other.
+
+    `samples` are .npz files whose keys are the graph's inputs. `output` (existing) receives ranges.json. At most
+    about `budget` bytes of intermediate tensors are held at once. Picklable.
+    """
+
+    graph: str
+    model: Path
+    samples: tuple[Path, ...]
+    output: Path
+    budget: int = BUDGET
