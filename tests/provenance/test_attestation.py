@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from qnn.errors.base import ForgeError
 from qnn.errors.provenance import (
@@ -22,7 +24,9 @@ from qnn.errors.provenance import (
     OfAnotherFile,
     UnreadableAttestation,
 )
-from qnn.provenance.attestation import Attested, verify
+from qnn.provenance.attestation import Attested, require_named, verify
+from qnn.provenance.sigstore import read_claims
+from qnn.provenance.subject import Subject, subject_of
 from tests.provenance.fake_sigstore import FakeSigstore, Identity, attest, plain_statement
 
 REPOSITORY = "acme/forge"
@@ -87,6 +91,24 @@ def test_checking_needs_no_network(release: Release, monkeypatch: pytest.MonkeyP
     with pytest.raises(CheckerMissing, match="could not get the public roots of trust") as caught:
         verify(release.file, release.bundle, repository=REPOSITORY, trusted_root=None)
     assert "gh attestation trusted-root" in caught.value.remedy
+
+
+def test_checking_leaves_nothing_behind_and_reports_to_nobody(
+    release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HOME")
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    release.check()
+    assert sorted(tmp_path.iterdir()) == before
+    said = tmp_path / "said"
+    gh = _fake_gh(tmp_path / "bin", f'[ "$1" = --version ] || env > "{said}"; echo "gh version 2.102.0"')
+    monkeypatch.setenv("PATH", f"{gh.parent}{os.pathsep}/usr/bin:/bin")
+    monkeypatch.setenv("GH_HOST", "github.example.com")
+    release.refuse()
+    lines = said.read_text().splitlines()
+    assert {"GH_TELEMETRY=false", "GH_PROMPT_DISABLED=1"} <= set(lines)
+    assert not [line for line in lines if line.startswith("GH_HOST=")]
 
 
 def test_names_do_not_matter(release: Release, tmp_path: Path) -> None:
@@ -230,6 +252,48 @@ def test_a_missing_part_is_named(release: Release, part: str) -> None:
     error = release.refuse()
     assert type(error) is UnreadableAttestation
     assert f"{path} is missing" in error.message
+
+
+scalars = st.none() | st.booleans() | st.integers() | st.text(max_size=5)
+documents = st.recursive(
+    scalars,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["verificationMaterial", "dsseEnvelope", "payload", "certificate", "rawBytes", "subject", "digest"]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=10,
+)
+
+
+@given(whole=documents, subject=documents, material=documents)
+def test_any_document_is_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, whole: object, subject: object, material: object
+) -> None:
+    """Also one whose outer layers are right."""
+    payload = base64.b64encode(json.dumps({"subject": subject}).encode()).decode()
+    outer = {"verificationMaterial": material, "dsseEnvelope": {"payload": payload}}
+    path = tmp_path_factory.getbasetemp() / "attestation.json"
+    for document in (whole, outer):
+        path.write_text(json.dumps(document))
+        try:
+            claims = read_claims(path)
+        except UnreadableAttestation:
+            continue
+        assert all(isinstance(digest, str) for claim in claims for digest in claim.digests)
+
+
+def test_an_attestation_must_name_every_file_it_is_published_with(release: Release, tmp_path: Path) -> None:
+    files = [subject_of(release.file), subject_of(tmp_path / "other.tar.gz")]
+    require_named(release.bundle, files)
+    with pytest.raises(OfAnotherFile, match="does not name 1 of the files") as caught:
+        require_named(release.bundle, [*files, Subject("third.tar.gz", "33" * 32)])
+    assert caught.value.details == ("third.tar.gz",)
 
 
 def test_a_gh_that_never_answers_is_left(release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from qnn.errors.provenance import AnotherRepository, AttestationRefused, OfAnotherFile, UnreadableAttestation
 from qnn.provenance.gh import ask
 from qnn.provenance.sigstore import read_claims
+from qnn.provenance.subject import Subject
 from qnn.store.digest import file_digest
 
 # The name an attestation has among the assets of a release.
@@ -76,6 +78,21 @@ def verify(file: Path, bundle: Path, *, repository: str, trusted_root: Path | No
         details=answer.complaint or ("gh accepted it and said nothing of this file that can be read",),
         remedy=_DO_NOT_USE,
     )
+
+
+def require_named(bundle: Path, subjects: Iterable[Subject]) -> None:
+    """See that an attestation names every one of these files, before it is published beside them.
+
+    That it is genuine is for `verify` to say. Raises UnreadableAttestation (QF742) and OfAnotherFile (QF743).
+    """
+    named = frozenset[str]().union(*(claim.digests for claim in read_claims(bundle)))
+    missing = sorted(subject.name for subject in subjects if subject.sha256 not in named)
+    if missing:
+        raise OfAnotherFile(
+            f"{bundle.name} does not name {len(missing)} of the files",
+            details=missing[:20],
+            remedy="attest the files that are published, in the run that built them",
+        )
 
 
 def _attested(result: Any, digest: str) -> Attested | None:

@@ -49,6 +49,7 @@ def ask(file: Path, attestations: Sequence[str], repository: str, trusted_root: 
             # Absolute paths: a name that starts with a dash is no option, one that starts with oci:// no image.
             *("attestation", "verify", str(file.absolute()), "--bundle", str(bundle)),
             *("--repo", repository, "--hostname", "github.com", "--format", "json", *root),
+            folder=folder,  # without HOME gh writes into the folder it runs in
         )
     if done.returncode:
         complaint = tuple(line.strip() for line in done.stderr.splitlines() if line.strip())
@@ -88,8 +89,10 @@ def _version(gh: str) -> tuple[int, ...]:
     return tuple(map(int, match.groups()))
 
 
-def _run(*command: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"GH_PROMPT_DISABLED": "1", "GH_NO_UPDATE_NOTIFIER": "1", "NO_COLOR": "1"}
+def _run(*command: str, folder: str | None = None) -> subprocess.CompletedProcess[str]:
+    # The person called qnn-forge: gh neither asks them anything nor reports that it was used.
+    quiet = {"GH_PROMPT_DISABLED": "1", "GH_NO_UPDATE_NOTIFIER": "1", "GH_TELEMETRY": "false", "NO_COLOR": "1"}
+    environment = os.environ | quiet
     # Settings for people at a terminal: they change what is printed.
     for name in ("GH_FORCE_TTY", "GH_DEBUG", "GH_HOST"):
         environment.pop(name, None)
@@ -97,6 +100,7 @@ def _run(*command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             command,
             env=environment,
+            cwd=folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             encoding="utf-8",
