@@ -85,7 +85,7 @@ def test_the_same_again_is_the_same_and_needs_no_network(server: FakeServer, dep
     first = build_libraries(request("SM8650", "SM8550"), depot, tmp_path / "one")
     server.routes.clear()
     again = build_libraries(request("SM8650", "SM8550"), depot, tmp_path / "one")
-    other = build_libraries(request("SM8650", "SM8550"), depot, tmp_path / "two")
+    other = build_libraries(request("SM8550", "SM8650", "SM8550"), depot, tmp_path / "two")
     assert (first.fresh, again.fresh, other.fresh) == (True, False, True)
     assert other.archive.read_bytes() == first.archive.read_bytes()
     assert [path.name for path in (tmp_path / "one").iterdir()] == [first.archive.name]

@@ -75,7 +75,7 @@ def libs(  # noqa: PLR0913, PLR0917 - one a click option
     if platform == Platform(Os.ANDROID, Arch.X86_64):
         raise click.UsageError("there are no QAIRT libraries for Android on x86_64: leave --arch out")
     table = load_table()
-    chips = tuple(sorted({table.lookup(name) for name in socs}, key=lambda chip: chip.name))
+    chips = tuple(dict.fromkeys(table.lookup(name) for name in socs))
     package = find_package(platform, toolchain, _installed(), sha256)
     request = Request(platform, chips, package, "prepare" in extras, 4096 if allow_4k_pages else 16384)
     depot = Depot(store / "downloads", maven or MAVEN_CENTRAL)

@@ -66,7 +66,7 @@ def build_libraries(request: Request, depot: Depot, folder: Path) -> Built:
         build_id = check_set(libraries, request.platform, request.package, pages=request.pages)
         made = LibrarySet(
             platform=request.platform,
-            chips=request.chips,
+            chips=tuple(sorted(set(request.chips), key=lambda chip: chip.name)),
             package=request.package,
             sha256=obtained.sha256,
             size=obtained.size,
