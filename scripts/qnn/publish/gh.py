@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -124,12 +125,15 @@ class Gh:
         repeatable: bool,
     ) -> Answer:
         command = [self.program, "api", "--include", "--method", method, path]
-        if file is not None:
-            command += ["--header", "Content-Type: application/octet-stream", "--input", str(file.absolute())]
-        elif body is not None:
-            command += ["--input", "-"]
-        with self._started(command, given=None if body is None else json.dumps(body).encode()) as process:
-            out, errors = process.communicate(None if body is None else json.dumps(body).encode())
+        with tempfile.TemporaryDirectory(prefix="qnn-forge-gh-") as scratch:
+            if body is not None:  # from a file, so that its length is known and sent
+                file = Path(scratch) / "body.json"
+                file.write_text(json.dumps(body), encoding="utf-8")
+            if file is not None:
+                kind = "application/json" if body is not None else "application/octet-stream"
+                command += ["--header", f"Content-Type: {kind}", "--input", str(file.absolute())]
+            with self._started(command) as process:
+                out, errors = process.communicate()
         answer = _parse(out)
         if answer is None:
             error = _no_answer(process.returncode, errors, path)
@@ -140,7 +144,7 @@ class Gh:
 
     def _download(self, path: str) -> Iterator[bytes]:
         command = [self.program, "api", "--header", "Accept: application/octet-stream", path]
-        with self._started(command, given=None) as process:
+        with self._started(command) as process:
             assert process.stdout is not None
             while chunk := process.stdout.read(1 << 20):
                 yield chunk
@@ -148,11 +152,11 @@ class Gh:
         if process.returncode:
             raise Again(TargetFault(f"{path}: {_last_line(errors)}", remedy=_RUN_AGAIN))
 
-    def _started(self, command: list[str], *, given: bytes | None) -> subprocess.Popen[bytes]:
+    def _started(self, command: list[str]) -> subprocess.Popen[bytes]:
         try:
             return subprocess.Popen(
                 command,
-                stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
+                stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 env=_environment(),
