@@ -16,6 +16,7 @@ import itertools
 import json
 import math
 import os
+import re
 import resource
 import signal
 import sys
@@ -32,6 +33,8 @@ Document = dict[str, Any]
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _SHOWN_FRAMES = 8
+# How torch.load names what it did not load; the rest of what it says is how to load it all the same.
+_GLOBAL = re.compile(r"(?:GLOBAL|class) ([\w.]*\w)")
 
 
 class Fault(Exception):
@@ -89,8 +92,11 @@ def _answer(request: Document) -> Document:
         if isinstance(error, SyntaxError) and error.filename is not None and _inside(error.filename, folder):
             frames.append((error.filename, error.lineno or 1, "", ""))
             message = f"SyntaxError: {error.msg}\n{(error.text or '').strip()}"
-        unsafe = type(error).__name__ == "UnpicklingError" and "eights only load failed" in message
-        return _with_frames("pickle" if unsafe else "raised", message, frames, folder)
+        if type(error).__name__ == "UnpicklingError" and "eights only load failed" in message:
+            held = _GLOBAL.search(message)
+            message = f"a file of weights holds {held[1] if held else 'more than tensors'}, and was not loaded"
+            return _with_frames("pickle", message, frames, folder)
+        return _with_frames("raised", message, frames, folder)
 
 
 def _data(request: Document) -> Document:
