@@ -51,6 +51,7 @@ Tree = dict[str, Blob]
 class Repository:
     """Commits by id, in order; branches and tags by name."""
 
+    name: str
     commits: dict[str, Tree] = field(default_factory=dict)
     branches: dict[str, str] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
@@ -84,7 +85,7 @@ class FakeHub:
         """A repository with its first commit, as the web page makes it."""
         first = "0" * 40
         blob = Blob(b"*.tar.* filter=lfs\n", False, first)
-        repository = Repository({first: {".gitattributes": blob}}, {"main": first})
+        repository = Repository(name, {first: {".gitattributes": blob}}, {"main": first})
         self.repositories[name] = repository
         return repository
 
@@ -123,7 +124,7 @@ class FakeHub:
         repository.branches[branch] = oid
         if branch == "main":
             repository.mains.append(tree)
-        return 200, {"commitOid": oid, "commitUrl": f"{self.address}/commit/{oid}", "success": True}
+        return 200, {"commitOid": oid, "commitUrl": f"{self.address}/{repository.name}/commit/{oid}", "success": True}
 
 
 def _entry(path: str, blob: Blob, *, expand: bool) -> dict[str, Any]:
