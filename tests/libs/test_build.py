@@ -28,8 +28,9 @@ from qnn.libs.build import Built, Request, build_libraries
 from qnn.libs.fetch import Assurance, Depot
 from qnn.libs.packages import Arch, Os, Platform, find_package
 from qnn.libs.recognise import HEAD_BYTES, is_qairt_library
+from qnn.sources.shelf import Shelf
 from tests.libs import fake_maven
-from tests.libs.fake_images import elf
+from tests.libs.fake_images import elf, pe, skel
 from tests.sources import fake_server as fake
 from tests.sources.fake_server import FakeServer
 
@@ -170,7 +171,7 @@ def test_another_package_than_the_pinned_one(server: FakeServer, depot: Depot, t
 def test_a_download_that_was_damaged_here_is_got_again(server: FakeServer, depot: Depot, tmp_path: Path) -> None:
     fake_maven.publish(server, VERSION, GOOD)
     with depot.package(request().package) as kept:
-        kept.path.write_bytes(GOOD[:-1] + b"\0")
+        kept.path.write_bytes(bytes(len(GOOD)))
     assert build_libraries(request(), depot, tmp_path).made.sha256 == DIGEST
 
 
@@ -237,3 +238,49 @@ def test_small_pages_where_they_are_allowed(server: FakeServer, depot: Depot, tm
     built = build_libraries(request(sha256=hashlib.sha256(content).hexdigest(), pages=4096), depot, tmp_path / "out")
     manifest = json.loads((unpacked(built, tmp_path / "x") / "manifest.json").read_text())
     assert [entry["image"]["pages_16k"] for entry in manifest["files"] if entry["role"] == "backend"] == [False]
+
+
+def windows_wheel(catalogue: bytes) -> bytes:
+    """A wheel for Windows on Arm, for v73 chips."""
+    text = b"v2.51.0.260929181845"
+    members = {
+        "Qualcomm_LICENSE.pdf": b"%PDF",
+        "ThirdPartyNotices.txt": b"notices",
+        "QnnSystem.dll": pe(name="QnnSystem.dll", text=text),
+        "QnnHtp.dll": pe(needed=("KERNEL32.dll", "api-ms-win-core-file-l1-1-0.dll"), text=text),
+        "QnnHtpV73Stub.dll": pe(name="QnnHtpV73Stub.dll", needed=("libcdsprpc.dll",), delayed=("wer.dll",), text=text),
+        "libQnnHtpV73Skel.so": skel(73, text=text),
+        "libqnnhtpv73.cat": catalogue,
+    }
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as packed:
+        for name, data in members.items():
+            packed.writestr(f"onnxruntime_qnn/{name}", data)
+    return out.getvalue()
+
+
+def windows_request(depot: Depot, wheel: bytes, tmp_path: Path) -> Request:
+    """A request for what is on the shelf already, under the pinned address."""
+    platform = Platform(Os.WINDOWS, Arch.AARCH64)
+    package = find_package(platform, "2.51", None, hashlib.sha256(wheel).hexdigest())
+    (tmp_path / "wheel").write_bytes(wheel)
+    Shelf(depot.downloads).slot(depot.address(package)).keep(tmp_path / "wheel")
+    return Request(platform, (load_table().lookup("SC8380XP"),), package, False, 16384)
+
+
+def test_a_catalogue_that_signs_its_skel(depot: Depot, tmp_path: Path) -> None:
+    digest = hashlib.sha256(skel(73, text=b"v2.51.0.260929181845")).digest()
+    wanted = windows_request(depot, windows_wheel(b"signed: " + digest + b"."), tmp_path)
+    built = build_libraries(wanted, depot, tmp_path / "out")
+    assert built.archive.name == "qnn-libs-2.51.0-windows-aarch64.tar.gz"
+    assert [file.wanted.target for file in built.made.files if file.wanted.role == "catalogue"] == [
+        "lib/libqnnhtpv73.cat"
+    ]
+    assert dict(built.made.outside)["libcdsprpc.dll"] == "the NPU's driver"
+
+
+def test_a_catalogue_of_another_skel(depot: Depot, tmp_path: Path) -> None:
+    wanted = windows_request(depot, windows_wheel(b"signed: " + bytes(32)), tmp_path)
+    with pytest.raises(MixedVersions, match=r"libqnnhtpv73\.cat is not the signature of lib/libQnnHtpV73Skel\.so"):
+        build_libraries(wanted, depot, tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []

@@ -64,7 +64,8 @@ class NotTheOfficialPackage(ForgeError):
 
 
 class MixedVersions(ForgeError):
-    """What: Libraries of one set carry different QAIRT builds, or another one than their package stands for.
+    """What: Libraries of one set carry different QAIRT builds, or another one than their package stands for; or a
+    catalogue for Windows is not the signature of the Skel beside it.
 
     Why: System, Htp, Stub and Skel talk to each other through private interfaces. A mixture loads and fails later, with
     errors as 1002 or 14001 on the device. Every library but System (on Linux) has its build inside.

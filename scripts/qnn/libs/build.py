@@ -15,7 +15,7 @@ from pathlib import Path
 from qnn.bundle.archive import write_archive
 from qnn.chips.soc import Soc
 from qnn.errors.libs import DamagedLibrary, NotTheOfficialPackage, OtherSetThere
-from qnn.libs.checks import Library, check_set, outside_needs
+from qnn.libs.checks import Library, check_catalogue, check_set, outside_needs
 from qnn.libs.fetch import Depot, Obtained
 from qnn.libs.image import read_image
 from qnn.libs.manifest import LibrarySet, PackedFile, document, libraries_of
@@ -63,6 +63,7 @@ def build_libraries(request: Request, depot: Depot, folder: Path) -> Built:
         with depot.package(request.package) as obtained:
             files = _unpack(request, obtained, content)
         libraries = libraries_of(files)
+        _check_catalogues(files, content)
         build_id = check_set(libraries, request.platform, request.package, pages=request.pages)
         made = LibrarySet(
             platform=request.platform,
@@ -114,6 +115,15 @@ def _unpack_one(packed: zipfile.ZipFile, wanted: Wanted, content: Path) -> Packe
         except ImageError as error:
             raise DamagedLibrary(f"{wanted.member}: {error}", remedy=_AGAIN) from None
     return PackedFile(wanted, size, digest.hexdigest(), library)
+
+
+def _check_catalogues(files: Sequence[PackedFile], content: Path) -> None:
+    skels = {file.wanted.hexagon: file for file in files if file.wanted.role is Role.SKEL}
+    for file in files:
+        if file.wanted.role is Role.CATALOGUE:
+            skel = skels[file.wanted.hexagon]
+            text = (content / file.wanted.target).read_bytes()
+            check_catalogue(file.wanted.target, text, skel.wanted.target, skel.sha256)
 
 
 def _install(archive: Path, target: Path, made: LibrarySet) -> Built:

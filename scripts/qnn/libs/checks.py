@@ -44,6 +44,18 @@ def check_set(libraries: Sequence[Library], platform: Platform, package: Package
     return build
 
 
+def check_catalogue(name: str, catalogue: bytes, skel: str, sha256: str) -> None:
+    """Whether a Windows catalogue signs a Skel: the Skel's sha256 (hex) stands in it, as 32 bytes.
+
+    That was so in all eight catalogues of onnxruntime-qnn 2.4.0 to 2.7.0. Raises MixedVersions (QF774).
+    """
+    if bytes.fromhex(sha256) not in catalogue:
+        raise MixedVersions(
+            f"{name} is not the signature of {skel} beside it: Windows would not load that Skel",
+            remedy=_AGAIN,
+        )
+
+
 def _check_machine(library: Library, platform: Platform) -> None:
     image, hexagon = library.image, library.wanted.hexagon
     expected = "hexagon" if library.wanted.role is Role.SKEL else str(platform.arch)

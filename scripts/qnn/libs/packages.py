@@ -108,7 +108,7 @@ WHEEL_PINS = {
     ("2.4.0", "win_amd64"): ("7eace2d33669c19c46c180fc1ad02dda3a933da5602d5866cc0ba042ca73bf11", 184236742),
     ("2.4.0", "win_arm64"): ("9fb6b331c20b28392aa32b386f54078fb282c310597bf9d8025df3e59d9a3271", 57146562),
 }
-# AAR version → sha256 and size, where two or more public sources agree on them. 2.49.0 exists, its sha256 is not told.
+# AAR version → sha256 and size, as public projects report them. 2.49.0 exists, but nobody tells its sha256.
 AAR_PINS = {
     "2.50.0": ("b507656e4031d8aa6a7ab0fecf725b941096737ad7440ad7ea288f7c9cc9d743", 71270746),
     "2.48.0": ("ef47797c557e124e18eeea32c8cd2e346233d2d28a69f85e22da9fb0b639de06", 68393877),

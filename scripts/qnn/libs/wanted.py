@@ -26,7 +26,8 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class Wanted:
-    """One file: where it is in the package, where it goes in the set, and for a Skel its Hexagon version (v75)."""
+    """One file: where it is in the package, where it goes in the set; of a Skel and its catalogue also the Hexagon
+    version (v75)."""
 
     member: str
     target: str
@@ -91,7 +92,7 @@ def _for_hexagon(platform: Platform, package: Package, there: set[str], hexagon:
     # Windows loads a Skel only with its catalogue, from v73 on; there is none for v68.
     catalogue = f"libqnnhtpv{number}.cat"
     if platform.os is Os.WINDOWS and folder + catalogue in there:
-        found.append(Wanted(folder + catalogue, f"lib/{catalogue}", Role.CATALOGUE))
+        found.append(Wanted(folder + catalogue, f"lib/{catalogue}", Role.CATALOGUE, hexagon))
     return found
 
 
