@@ -70,13 +70,14 @@ def _source(name: str, data: Data) -> Source:
 
 def _graph(name: str, data: Data) -> Graph:
     inputs = tuple(_input(key, value) for key, value in data["inputs"].items())
+    outputs, rewrites = tuple(data.get("outputs", ())), dict(data.get("rewrites", {}))
     if "export" in data:
-        return Graph(name, {}, inputs, None, data["export"])
+        return Graph(name, {}, inputs, None, data["export"], outputs, rewrites)
     source = data["source"]
     sources: Mapping[str, str] = {"*": source} if isinstance(source, str) else dict(source)
     # The fp16 source is the float model. Without one there is a single source, or rule QF133 has asked for a reference.
     truth = sources.get("fp16") or sources.get("*") or next(iter(sources.values()))
-    return Graph(name, sources, inputs, data.get("reference", truth))
+    return Graph(name, sources, inputs, data.get("reference", truth), None, outputs, rewrites)
 
 
 def _input(name: str, data: list[Any] | Data) -> InputSpec:
@@ -109,6 +110,7 @@ def _checks(data: Data) -> Checks:
             for graph, outputs in data.get("outputs", {}).items()
         },
         chain=_chain(data["chain"]) if "chain" in data else None,
+        ranges={graph: dict(tensors) for graph, tensors in data.get("ranges", {}).items()},
     )
 
 

@@ -107,6 +107,7 @@ class Checks:
     gates: Gates = Gates()
     output_gates: Mapping[str, Mapping[str, Gates]] = field(default_factory=dict)  # graph -> output -> gates
     chain: Chain | None = None
+    ranges: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # graph -> tensor beyond fp16 -> why it may
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,8 @@ class Graph:
     `sources` maps a precision to the name of the source that holds its ONNX file; the key ``*`` serves every
     precision without an entry of its own. `reference` names the source whose float results are the truth.
     `export` is the function that gives the PyTorch module (``export.py:encoder``); then `sources` is empty and
-    `reference` None: the exported file is the truth.
+    `reference` None: the exported file is the truth. `outputs` are the tensors at which the graph is cut, in order;
+    empty for the file's own outputs. `rewrites` switches rewrites (qnn.prepare.rewrites) on and off by name.
     """
 
     name: str
@@ -124,6 +126,8 @@ class Graph:
     inputs: tuple[InputSpec, ...]
     reference: str | None
     export: str | None = None
+    outputs: tuple[str, ...] = ()
+    rewrites: Mapping[str, bool] = field(default_factory=dict)
 
     def source_for(self, precision: str) -> str:
         """The source name for a precision; raises KeyError when there is none, as for an exported graph."""

@@ -116,9 +116,9 @@ class TakesArguments(Rule):
 
 
 class KnownGraph(Rule):
-    """What: `checks.outputs` or `checks.metrics` names a graph that does not stand under `graphs`.
+    """What: `checks.outputs`, `checks.metrics` or `checks.ranges` names a graph that does not stand under `graphs`.
 
-    Why: The gate would never be applied.
+    Why: What it says would never be applied.
 
     Mend: Correct the name.
     """
@@ -129,7 +129,7 @@ class KnownGraph(Rule):
     @classmethod
     def check(cls, subject: Subject) -> Iterator[Problem]:
         known = dict.fromkeys(subject.keys("graphs"))
-        for key in ("outputs", "metrics"):
+        for key in ("outputs", "metrics", "ranges"):
             for graph in subject.keys("checks", key):
                 if known and graph not in known:
                     remedy = suggest(graph, known, "correct the name, or add the graph")

@@ -15,6 +15,7 @@ from qnn.model.rules import (
     graphs,
     identity,
     paths,
+    rewrites,
     skips,
     sources,
     structure,
@@ -24,7 +25,7 @@ from qnn.model.rules import (
 from qnn.model.rules.base import Rule
 from qnn.model.rules.subject import Subject
 
-_MODULES = (syntax, structure, identity, sources, paths, addresses, graphs, exports, targets, checks, skips)
+_MODULES = (syntax, structure, identity, sources, paths, addresses, graphs, exports, rewrites, targets, checks, skips)
 
 
 def _of(module: ModuleType) -> Iterator[type[Rule]]:
