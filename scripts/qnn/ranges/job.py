@@ -27,6 +27,8 @@ _SMALL_CONSTANT = 1e-3
 # More groups of findings than this are not told apart: each costs a run.
 _GROUPS = 6
 
+_FUNCTIONS = frozenset({Kind.EXP_LOW, Kind.LOG_HIGH, Kind.LOG_LOW})
+
 Array = NDArray[Any]
 Feeds = Mapping[str, Array]
 
@@ -96,13 +98,15 @@ def _harm(
 ) -> tuple[tuple[OutputEffect, ...], frozenset[str]]:
     """(what all sites together do to the outputs, the roots that do harm)."""
     counted = [site for site in at if site.kind is not Kind.COARSE]
+    functions = {site.tensor for site in counted if site.kind in _FUNCTIONS}
     if not counted:
         return (), frozenset()
     names = [value.name for value in model.graph.output]
     truths = [_run(model, folder, names, feeds) for feeds in samples]
 
     def effects(of: Sequence[Site]) -> tuple[OutputEffect, ...]:
-        got = [_run(simulated(model, of, dtypes), folder, names, feeds) for feeds in samples]
+        copy = simulated(model, of, dtypes, leave=functions - {site.tensor for site in of})
+        got = [_run(copy, folder, names, feeds) for feeds in samples]
         return tuple(_worst(name, [t[name] for t in truths], [g[name] for g in got]) for name in names)
 
     together = effects(counted)

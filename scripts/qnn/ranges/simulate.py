@@ -1,12 +1,12 @@
 """What the graph computes when HTP's numbers stand where a tensor leaves fp16.
 
-Nothing else is changed, so an output that differs differs because of the range, not because of rounding. The numbers
+Nothing is rounded, so an output that differs differs because of the range, not because of rounding. The numbers
 are those that qnn.verify.saturation documents.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,21 +31,37 @@ _LIMITS = {
 }
 _GARBAGE_TURNS = -500.0  # exp(-90) came out as -131008, exp(-1000) as +131008
 _LOG_FLOOR = -7.625
+_FOLLOWING = {"Exp": (Kind.EXP_LOW,), "Log": (Kind.LOG_LOW, Kind.LOG_HIGH), "Softplus": (Kind.EXP_LOW,)}
 _OWN = "simulated/"  # what names of tensors made here begin with
 
 Array = NDArray[Any]
 
 
-def simulated(model: ModelProto, at: Sequence[Site], dtypes: Mapping[str, int]) -> ModelProto:
-    """A copy of the model with HTP's numbers at the sites. `dtypes` are TensorProto's, of every float tensor."""
+def simulated(
+    model: ModelProto, at: Sequence[Site], dtypes: Mapping[str, int], *, leave: Collection[str] = ()
+) -> ModelProto:
+    """A copy of the model with HTP's numbers at the sites, and with what follows from them.
+
+    A sum that stopped at 131008 can drive an Exp behind it to where HTP answers with garbage (Magika's softmax does
+    so), so every Exp, Softplus, Log and fraction answers as HTP does, but for the tensors of `leave`. `dtypes` are
+    TensorProto's, of every float tensor.
+    """
     copy = ModelProto()
     copy.CopyFrom(model)
     surgery = _Surgery(copy, dtypes)
     for site in at:
         if site.kind is not Kind.COARSE:
-            surgery.operate(site)
-    if any(site.kind is Kind.UNDERFLOW for site in at):
-        surgery.guard_divisions()
+            surgery.operate(site.kind, site.tensor)
+    done = {(site.kind, site.tensor) for site in at}
+    for node in list(copy.graph.node):
+        made = surgery.original(node.output[0])
+        if made not in dtypes or made in leave:
+            continue
+        for kind in _FOLLOWING.get(node.op_type, ()):
+            if (kind, made) not in done:
+                surgery.operate(kind, made)
+        if node.op_type in ("Div", "Pow", "Reciprocal"):
+            surgery.guard_division(made)
     sort_graph(copy)
     return copy
 
@@ -78,55 +94,53 @@ class _Surgery:
         self._graph = model.graph
         self._dtypes = dtypes
         self._makers = {name: node for node in model.graph.node for name in node.output}
+        self._arguments = {node.output[0]: node.input[0] for node in model.graph.node if node.op_type in _FOLLOWING}
         self._initializers = {tensor.name: tensor for tensor in model.graph.initializer}
+        self._renamed: dict[str, str] = {}
         self._count = 0
 
-    def operate(self, site: Site) -> None:
-        if site.tensor in self._initializers:
-            self._constant(self._initializers[site.tensor], site.kind)
+    def operate(self, kind: Kind, tensor: str) -> None:
+        """Put HTP's numbers where the tensor has others."""
+        if tensor in self._initializers:
+            self._constant(self._initializers[tensor], kind)
             return
-        raw = self._free(site.tensor)
-        match site.kind:
+        raw = self._free(tensor)
+        match kind:
             case Kind.OVERFLOW:
-                self._end(self._clip(raw, site.tensor), site.tensor)
+                self._end(self._clip(raw, tensor), tensor)
             case Kind.UNDERFLOW:
-                half = self._node("Cast", [self._clip(raw, site.tensor)], to=TensorProto.FLOAT16)
-                self._end(self._node("Cast", [half], to=self._dtypes[site.tensor]), site.tensor)
+                half = self._node("Cast", [self._clip(raw, tensor)], to=TensorProto.FLOAT16)
+                self._end(self._node("Cast", [half], to=self._dtypes[tensor]), tensor)
             case Kind.NAN:
-                number = self._scalar(_GARBAGE, site.tensor)
-                self._end(self._node("Where", [self._node("IsNaN", [raw]), number, raw]), site.tensor)
+                number = self._scalar(_GARBAGE, tensor)
+                self._end(self._node("Where", [self._node("IsNaN", [raw]), number, raw]), tensor)
             case Kind.EXP_LOW:
-                self._exp(site, raw)
+                x = self._arguments[tensor]
+                lower = self._node("Less", [x, self._scalar(_GARBAGE_TURNS, x)])
+                plus, minus = (self._scalar(sign * _GARBAGE, tensor) for sign in (1, -1))
+                garbage = self._node("Where", [lower, plus, minus])
+                self._instead(tensor, raw, "Less", EXP_LOWEST, garbage)
             case Kind.LOG_LOW:
-                self._where(site, raw, "Less", LOG_LOWEST, _LOG_FLOOR)
+                self._instead(tensor, raw, "Less", LOG_LOWEST, self._scalar(_LOG_FLOOR, tensor))
             case Kind.LOG_HIGH:
-                self._where(site, raw, "Greater", FP16_MAX, 0.0)
+                self._instead(tensor, raw, "Greater", FP16_MAX, self._scalar(0.0, tensor))
             case _:
-                raise AssertionError(site.kind)
+                raise AssertionError(kind)
 
-    def guard_divisions(self) -> None:
+    def original(self, made: str) -> str:
+        """The tensor of the model that a node makes, perhaps under another name by now."""
+        return self._renamed.get(made, made)
+
+    def guard_division(self, tensor: str) -> None:
         """0/0 is 0 on HTP, and a number divided by 0 stops at 65504."""
-        for node in list(self._graph.node):
-            made = node.output[0]
-            if node.op_type in ("Div", "Pow", "Reciprocal") and made in self._dtypes:
-                raw = self._free(made)
-                clipped = self._clip(raw, made)
-                zero = self._scalar(0.0, made)
-                self._end(self._node("Where", [self._node("IsNaN", [clipped]), zero, clipped]), made)
+        clipped = self._clip(self._free(tensor), tensor)
+        self._end(self._node("Where", [self._node("IsNaN", [clipped]), self._scalar(0.0, tensor), clipped]), tensor)
 
-    def _exp(self, site: Site, raw: str) -> None:
-        assert site.node is not None
-        x = site.node.input[0]
-        low = self._node("Less", [x, self._scalar(EXP_LOWEST, x)])
-        lower = self._node("Less", [x, self._scalar(_GARBAGE_TURNS, x)])
-        plus, minus = (self._scalar(sign * _GARBAGE, site.tensor) for sign in (1, -1))
-        self._end(self._node("Where", [low, self._node("Where", [lower, plus, minus]), raw]), site.tensor)
-
-    def _where(self, site: Site, raw: str, compare: str, limit: float, value: float) -> None:
-        assert site.node is not None
-        x = site.node.input[0]
-        condition = self._node(compare, [x, self._scalar(limit, x)])
-        self._end(self._node("Where", [condition, self._scalar(value, site.tensor), raw]), site.tensor)
+    def _instead(self, tensor: str, raw: str, compare: str, limit: float, value: str) -> None:
+        """Another value where the argument of the function that makes the tensor is beyond a limit."""
+        x = self._arguments[tensor]
+        beyond = self._node(compare, [x, self._scalar(limit, x)])
+        self._end(self._node("Where", [beyond, value, raw]), tensor)
 
     def _constant(self, tensor: TensorProto, kind: Kind) -> None:
         if is_far(tensor):
@@ -145,6 +159,7 @@ class _Surgery:
         if maker is None:  # a graph input: its readers read the new tensor
             return tensor
         raw = f"{tensor}/raw{self._count}"
+        self._renamed[raw] = tensor
         for index, name in enumerate(maker.output):
             if name == tensor:
                 maker.output[index] = raw
