@@ -20,6 +20,7 @@ from qnn.prepare import shapes
 from qnn.prepare.weights import is_far
 
 Array = NDArray[Any]
+_QUANTIZERS = frozenset({"QuantizeLinear", "DequantizeLinear"})
 
 
 class GraphView:
@@ -38,12 +39,12 @@ class GraphView:
 
     def nodes(self, *op_types: str) -> list[NodeProto]:
         """The nodes of the default domain with one of these operators, as they are now; edits do not disturb it."""
-        return [node for node in self.graph.node if node.op_type in op_types and node.domain in ("", "ai.onnx")]
+        return [node for node in self.graph.node if node.op_type in op_types and _is_standard(node)]
 
     def maker(self, name: str, *op_types: str) -> NodeProto | None:
         """The node that makes a tensor, if it has one of these operators (any operator when none is given)."""
         node = self._makers.get(name)
-        fits = node is not None and (not op_types or (node.op_type in op_types and node.domain in ("", "ai.onnx")))
+        fits = node is not None and (not op_types or (node.op_type in op_types and _is_standard(node)))
         return node if fits else None
 
     def users(self, name: str) -> list[NodeProto]:
@@ -186,6 +187,11 @@ class GraphView:
         for name in dict.fromkeys(node.input):
             if name:
                 self._users.setdefault(name, []).append(node)
+
+
+def _is_standard(node: NodeProto) -> bool:
+    """A node of the default domain; Microsoft's Q/DQ (quantizers write it for 16 bits below opset 21) is the same."""
+    return node.domain in ("", "ai.onnx") or (node.domain == "com.microsoft" and node.op_type in _QUANTIZERS)
 
 
 def attribute(node: NodeProto, name: str, default: Any = None) -> Any:

@@ -1,0 +1,116 @@
+"""AveragePool with padding or ceil_mode as a Pad, a plain AveragePool and a product with constant factors."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy
+import onnx
+from onnx import ModelProto, NodeProto, TensorProto, helper
+
+from qnn.prepare.prepared import Change
+from qnn.prepare.rewrites.base import Rewrite, applied, refused
+from qnn.prepare.rewrites.pool_windows import Windows, windows
+from qnn.prepare.rewrites.view import Array, GraphView, attribute
+from qnn.prepare.runtime import RuntimeRefusedError, load_cpu, run_cpu
+
+NAME = "average-pool-padded"
+_PADS_INPUT = 11
+
+
+def _apply(model: ModelProto) -> list[Change]:
+    view = GraphView(model)
+    changes = []
+    for node in view.nodes("AveragePool"):
+        found = windows(view, node)
+        if found is None or not _is_faulty(node, found):
+            continue
+        if not found.is_padded:
+            _plain(view, node, str(node.input[0]), found)
+            changes.append(applied(NAME, node, "ceil_mode removed: it changes nothing at this size"))
+            continue
+        if view.is_quantized(node):
+            changes.append(refused(NAME, node, "it is quantized, and its factors would need a scale of their own"))
+            continue
+        factors = _factors(node, found, view.opset())
+        if factors is None or view.dtype(node.input[0]) != TensorProto.FLOAT:
+            changes.append(refused(NAME, node, "a window lies in the padding alone, or its type is not float32"))
+            continue
+        _replace(view, node, found, factors)
+        changes.append(applied(NAME, node, f"pads {[*found.begins, *found.ends]} written out as Pad"))
+    return changes
+
+
+def _is_faulty(node: NodeProto, found: Windows) -> bool:
+    """All but plain pooling, and the symmetric odd windows of two axes that were right in every sweep."""
+    ceil = bool(attribute(node, "ceil_mode", 0))
+    if not found.is_padded and not ceil:
+        return False
+    odd = all(
+        size % 2 == 1 and begin == end == size // 2
+        for size, begin, end in zip(found.kernel, found.begins, found.stated_ends, strict=True)
+    )
+    right = len(found.sizes) == 2 and odd and not ceil and set(found.dilations) == {1}
+    return not right
+
+
+def _replace(view: GraphView, node: NodeProto, found: Windows, factors: Array) -> None:
+    name = f"{node.output[0]}_padded"
+    pads = [0, 0, *found.begins, 0, 0, *found.ends]
+    if view.opset() < _PADS_INPUT:
+        source = view.add_node("Pad", [node.input[0]], name, pads=pads)
+    else:
+        source = view.add_node("Pad", [node.input[0], view.add_constant(f"{name}_pads", numpy.array(pads))], name)
+    if numpy.allclose(factors, 1.0, rtol=1e-6):
+        _plain(view, node, source, found)
+        return
+    mean = view.add_node("AveragePool", [source], f"{node.output[0]}_mean", **_attributes(found))
+    view.replace(node, "Mul", [mean, view.add_constant(f"{node.output[0]}_factors", factors.astype(numpy.float32))])
+
+
+def _plain(view: GraphView, node: NodeProto, source: str, found: Windows) -> None:
+    view.replace(node, "AveragePool", [source], **_attributes(found))
+
+
+def _attributes(found: Windows) -> dict[str, list[int]]:
+    stated = {"kernel_shape": list(found.kernel), "strides": list(found.strides)}
+    return stated if set(found.dilations) == {1} else {**stated, "dilations": list(found.dilations)}
+
+
+def _factors(node: NodeProto, found: Windows, opset: int) -> Array | None:
+    """[1, 1, counts]: the mean over a window's own elements, per mean over the whole kernel.
+
+    How many elements the node counts is asked of ONNX Runtime (it depends on count_include_pad, ceil_mode and the
+    opset): the node's mean of ones is the share of its count that lies inside.
+    """
+    inside = found.inside()
+    if (inside == 0).any():
+        return None
+    probe = helper.make_node("AveragePool", ["x"], ["y"])
+    probe.attribute.extend(node.attribute)
+    graph = helper.make_graph(
+        [probe],
+        "probe",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 1, *found.sizes])],
+        [helper.make_empty_tensor_value_info("y")],
+    )
+    model = helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)], ir_version=8)
+    ones = numpy.ones((1, 1, *found.sizes), numpy.float32)
+    try:
+        (mean,) = run_cpu(load_cpu(model.SerializeToString()), ["y"], {"x": ones})
+    except RuntimeRefusedError:
+        return None
+    factors: Array = prod(found.kernel) * mean.astype(numpy.float64) / inside
+    return factors
+
+
+REWRITE = Rewrite(
+    name=NAME,
+    title="AveragePool with padding becomes Pad and a plain AveragePool",
+    pattern="AveragePool with ceil_mode or padding, other than odd windows with half their size as padding on two axes",
+    why="The compiler fills the last window of ceil_mode with garbage, counts padding wrongly at strides of "
+    "1, and ends with an error or a crash for some sizes. A plain AveragePool over explicit zeros is "
+    "right in every form swept; a constant factor a window takes the padding out of the mean.",
+    default=True,
+    apply=_apply,
+)
