@@ -41,6 +41,21 @@ buckets:
   large: {height: 640, width: 640, length: 128}
 """
 
+
+def _exported(
+    *,
+    key: str = "export: export.py:det",
+    requires: str = ", torch==2.13.0, onnxscript==0.7.1",
+    precisions: str = "[fp16]",
+    code: str = "def det(*, bucket, sources): ...\n",
+) -> dict[str, str]:
+    """The sample with its first graph exported from PyTorch."""
+    text = edited(MODEL, "source: {fp16: det, w8a8: det-w8a8}\n    reference: det", key)
+    text = edited(text, "[pillow==12.0.0, numpy==2.0.0]", f"[pillow==12.0.0, numpy==2.0.0{requires}]")
+    text = edited(text, "precisions: [fp16, w8a8]", f"precisions: {precisions}")
+    return {"model.yaml": text, "export.py": f"PARTS = 'det', 'det-w8a8'\n\n\n{code}"}
+
+
 FAULTS = (
     Fault("unknown key near a right one", "task: text", "tsk: text"),
     Fault("unknown key that belongs elsewhere", "requires:", "minutes: 3\nrequires:"),
@@ -179,6 +194,22 @@ FAULTS = (
     Fault("imported", files={"data.py": "from other import x as samples\n"}),
     Fault("too few samples", "data: data.py:samples", "samples: given", {"given/a.npz": "", "given/b.txt": ""}),
     Fault("enough samples", "data: data.py:samples", "samples: given", {"given/a.npz": "", "given/b.npz": ""}),
+    Fault(
+        "unknown rewrite",
+        "    reference: det\n",
+        "    reference: det\n    rewrites: {rms-nrm: true, lone-erf: false}\n",
+    ),
+    Fault("gate on an output that is cut away", "    reference: det\n", "    reference: det\n    outputs: [boxes]\n"),
+    Fault("range of an unknown graph", "  count: 2\n", "  count: 2\n  ranges: {dte: {x: no matter}}\n"),
+    Fault("an export", files=_exported()),
+    Fault("an export and a source", files=_exported(key="export: export.py:det\n    source: det")),
+    Fault("an export with a reference", files=_exported(key="export: export.py:det\n    reference: det")),
+    Fault("an export without torch", files=_exported(requires="")),
+    Fault("an export without onnxscript", files=_exported(requires=", Torch==2.13.0")),
+    Fault("an export in a quantized precision", files=_exported(precisions="[w8a8, fp16]")),
+    Fault("an export that is not there", files=_exported(code="def rec(): ...\n")),
+    Fault("an export of another file", files=_exported(key="export: other.py:det")),
+    Fault("an export with other parameters", files=_exported(code="def det(bucket, inputs): ...\n")),
     Fault("a hint skipped", "limits:", "lint: {skip: [{id: QF123, reason: r}]}\nlimits:"),
 )
 
