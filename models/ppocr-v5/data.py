@@ -34,21 +34,26 @@ def samples(
     ``rec``: words of the page, scaled to the bucket's height; the rest of the width stays 0, as in PP-OCR.
     """
     page = Image.open(sources["page"]).convert("L")
-    height, width = inputs["x"][2:]
     if graph == "det":
+        height, width = inputs["x"][2:]
         for k in range(count):
-            crop = _window(page, height, width, k / max(count - 1, 1))
+            crop = window(page, height, width, k / max(count - 1, 1))
             yield {"x": ((_pixels(crop, height, width) - MEAN) / DEVIATION)[np.newaxis]}
     else:
         for box in LINES[:count]:
-            line = page.crop(box)
-            used = min(width, round(height * line.width / line.height))
-            x = np.zeros(inputs["x"], np.float32)
-            x[0, :, :, :used] = (_pixels(line, height, used) - 0.5) / 0.5
-            yield {"x": x}
+            yield line(page.crop(box), inputs["x"])
 
 
-def _window(page: Image.Image, height: int, width: int, position: float) -> Image.Image:
+def line(picture: Image.Image, shape: tuple[int, ...]) -> dict[str, NDArray[np.float32]]:
+    """The recogniser's input: the picture scaled to the height, the rest of the width 0, as in PP-OCR."""
+    height, width = shape[2:]
+    used = min(width, round(height * picture.width / picture.height))
+    x = np.zeros(shape, np.float32)
+    x[0, :, :, :used] = (_pixels(picture, height, used) - 0.5) / 0.5
+    return {"x": x}
+
+
+def window(page: Image.Image, height: int, width: int, position: float) -> Image.Image:
     """The largest part of the page with that aspect; `position` 0 is its left (or top) end, 1 the other."""
     scale = min(page.width / width, page.height / height)
     crop_width, crop_height = round(width * scale), round(height * scale)

@@ -24,7 +24,7 @@ def evaluate(
     if graph == "det":
         (truth,) = reference.values()
         return {"iou": _iou(result > TEXT, truth > TEXT)}
-    text, confidence = _read(result[0], sources["characters"])
+    text, confidence = read(result[0], sources["characters"])
     return {"text": text, "confidence": confidence}
 
 
@@ -34,7 +34,7 @@ def _iou(found: NDArray[np.bool_], truth: NDArray[np.bool_]) -> float:
     return int((found & truth).sum()) / union if union else 1.0
 
 
-def _read(probabilities: NDArray[np.float32], characters: Path) -> tuple[str, float]:
+def read(probabilities: NDArray[np.float32], characters: Path) -> tuple[str, float]:
     """Greedy CTC: the best class of each step, repeats merged, blanks dropped. `probabilities` is [steps, classes]."""
     alphabet = ["", *characters.read_text(encoding="utf-8").removesuffix("\n").split("\n"), " "]
     best = probabilities.argmax(axis=1)
