@@ -42,7 +42,7 @@ buckets:
 """
 
 
-def _exported(
+def exported(
     *,
     key: str = "export: export.py:det",
     requires: str = ", torch==2.13.0, onnxscript==0.7.1",
@@ -201,15 +201,16 @@ FAULTS = (
     ),
     Fault("gate on an output that is cut away", "    reference: det\n", "    reference: det\n    outputs: [boxes]\n"),
     Fault("range of an unknown graph", "  count: 2\n", "  count: 2\n  ranges: {dte: {x: no matter}}\n"),
-    Fault("an export", files=_exported()),
-    Fault("an export and a source", files=_exported(key="export: export.py:det\n    source: det")),
-    Fault("an export with a reference", files=_exported(key="export: export.py:det\n    reference: det")),
-    Fault("an export without torch", files=_exported(requires="")),
-    Fault("an export without onnxscript", files=_exported(requires=", Torch==2.13.0")),
-    Fault("an export in a quantized precision", files=_exported(precisions="[w8a8, fp16]")),
-    Fault("an export that is not there", files=_exported(code="def rec(): ...\n")),
-    Fault("an export of another file", files=_exported(key="export: other.py:det")),
-    Fault("an export with other parameters", files=_exported(code="def det(bucket, inputs): ...\n")),
+    Fault("an export", files=exported()),
+    Fault("an exported graph that is cut", files=exported(key="export: export.py:det\n    outputs: [boxes]")),
+    Fault("an export and a source", files=exported(key="export: export.py:det\n    source: det")),
+    Fault("an export with a reference", files=exported(key="export: export.py:det\n    reference: det")),
+    Fault("an export without torch", files=exported(requires="")),
+    Fault("an export without onnxscript", files=exported(requires=", Torch==2.13.0")),
+    Fault("an export in a quantized precision", files=exported(precisions="[w8a8, fp16]")),
+    Fault("an export that is not there", files=exported(code="def rec(): ...\n")),
+    Fault("an export of another file", files=exported(key="export: other.py:det")),
+    Fault("an export with other parameters", files=exported(code="def det(bucket, inputs): ...\n")),
     Fault("a hint skipped", "limits:", "lint: {skip: [{id: QF123, reason: r}]}\nlimits:"),
 )
 

@@ -157,7 +157,7 @@ class Builder:
         def produce(folder: Path) -> None:
             samples = numbered(self.samples(variant, graph))
             with self._original(variant, graph, graph.reference) as source, self._pool.host() as host:
-                request = ReferenceRequest(source, samples, folder)
+                request = ReferenceRequest(source, samples, folder, graph.outputs)
                 log = self._log(key)
                 inputs.run_reference(variant.model, graph, request, host, log=log, limits=limits_of(variant))
                 if graph.export is not None:
@@ -253,7 +253,7 @@ class Builder:
 
             def run(graph: Graph, samples: tuple[Path, ...], output: Path) -> None:
                 with self._original(variant, graph, graph.reference) as source, self._pool.host() as host:
-                    request = ReferenceRequest(source, samples, output)
+                    request = ReferenceRequest(source, samples, output, graph.outputs)
                     inputs.run_reference(variant.model, graph, request, host, log=log, limits=limits_of(variant))
 
             self._chain(variant, chain, self.reference(variant, variant.model.graphs[0]), run, log, folder)

@@ -114,6 +114,8 @@ def prepare_graph(
         inputs=graph.inputs,
         bucket=variant.model.buckets[variant.bucket],
         folder=folder,
+        outputs=graph.outputs,
+        rewrites=graph.rewrites,
     )
     try:
         host.call("qnn.prepare.pipeline:prepare", request, log=log, limits=limits)

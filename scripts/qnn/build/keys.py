@@ -103,6 +103,8 @@ class Keys:
             "graph": graph.name,
             "inputs": [[spec.name, list(spec.shape), spec.dtype] for spec in graph.inputs],
             "bucket": dict(model.buckets[variant.bucket]),
+            "outputs": list(graph.outputs),
+            "rewrites": dict(graph.rewrites),
             "packages": _versions(_PREPARE_PACKAGES),
         }
         inputs = self._original(variant, graph, None if graph.export else graph.source_for(variant.precision))
@@ -134,7 +136,10 @@ class Keys:
             **self._original(variant, graph, graph.reference),
             "samples": self.samples(variant, graph).digest,
         }
-        parameters = {"packages": _versions(("onnxruntime", "numpy"))}
+        parameters: dict[str, Value] = {
+            "outputs": list(graph.outputs),
+            "packages": _versions(("onnxruntime", "numpy")),
+        }
         code = self._code(*_REFERENCE) if graph.export is None else self._code(*_REFERENCE, *_PARITY)
         return StageKey("reference", code, parameters, inputs)
 

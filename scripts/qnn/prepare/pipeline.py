@@ -6,6 +6,7 @@ from onnx import ModelProto, ValueInfoProto
 
 from qnn.prepare import canonical, check, constants, dtypes, functions, shapes
 from qnn.prepare.complete import complete_shapes
+from qnn.prepare.cut import cut
 from qnn.prepare.load import load
 from qnn.prepare.prepared import Change, PreparedGraph, save_prepared
 from qnn.prepare.request import PrepareRequest
@@ -47,7 +48,8 @@ def prepare(request: PrepareRequest) -> PreparedGraph:
 
 def transform(model: ModelProto, request: PrepareRequest) -> tuple[ModelProto, list[Change]]:
     """The prepared form of a loaded model, and what was done to it. Touches no file but for reading weights."""
-    changes = shapes.fix_inputs(model, request.inputs, request.bucket)
+    changes = cut(model, request.outputs)
+    changes += shapes.fix_inputs(model, request.inputs, request.bucket)
     model, done = functions.inline_model_functions(model)
     changes += done
     changes += dtypes.settle_inputs(model, request.inputs)

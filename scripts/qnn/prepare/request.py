@@ -18,8 +18,9 @@ class PrepareRequest:
 
     `source` is the ONNX file (external data beside it); `graph` its name in model.yaml, which names the files made;
     `inputs` every input as declared; `bucket` the integers of the symbols in their shapes; `folder` (existing)
-    receives ``<graph>.onnx``, ``<graph>.onnx.data`` for a large model, and ``prepared.json``. `rewrites` switches
-    rewrites (qnn.prepare.rewrites) on and off by name; the others run by their own default. Picklable.
+    receives ``<graph>.onnx``, ``<graph>.onnx.data`` for a large model, and ``prepared.json``. `outputs` are tensors at
+    which the graph is cut (none: its own outputs). `rewrites` switches rewrites (qnn.prepare.rewrites) on and off by
+    name; the others run by their own default. Picklable.
     """
 
     source: Path
@@ -27,4 +28,5 @@ class PrepareRequest:
     inputs: tuple[InputSpec, ...]
     bucket: Mapping[str, int]
     folder: Path
+    outputs: tuple[str, ...] = ()
     rewrites: Mapping[str, bool] = field(default_factory=dict)

@@ -33,12 +33,14 @@ class ReferenceRequest:
     """Run `model` (an ONNX file as its authors published it) over `samples`.
 
     `samples` are .npz files whose keys are input names. `output` (existing) receives ``000.npz`` … with the results
-    under the model's output names, in the samples' order.
+    under the model's output names, in the samples' order. `outputs` are tensors of the model to give in place of its
+    own outputs (none: its own).
     """
 
     model: Path
     samples: tuple[Path, ...]
     output: Path
+    outputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ def reference(request: ReferenceRequest) -> ReferenceResult:
     from qnn.npz import write_npz  # noqa: PLC0415
     from qnn.onnxruntime_errors import ORT_ERRORS  # noqa: PLC0415
 
-    session = _session(request.model)
+    session = _session(request.model, request.outputs)
     names = [output.name for output in session.get_outputs()]
     files: list[Path] = []
     specs: tuple[TensorSpec, ...] = ()
@@ -77,7 +79,7 @@ def reference(request: ReferenceRequest) -> ReferenceResult:
     return ReferenceResult(tuple(files), specs)
 
 
-def _session(model: Path) -> ort.InferenceSession:
+def _session(model: Path, outputs: tuple[str, ...]) -> ort.InferenceSession:
     import onnxruntime as ort  # noqa: PLC0415
 
     from qnn.onnxruntime_errors import ORT_ERRORS  # noqa: PLC0415
@@ -87,10 +89,31 @@ def _session(model: Path) -> ort.InferenceSession:
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
+    given: str | bytes = str(model)
+    if outputs:
+        given = _with_outputs(model, outputs)
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(model.parent))
     try:
-        return ort.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+        return ort.InferenceSession(given, options, providers=["CPUExecutionProvider"])
     except ORT_ERRORS as error:
         raise _failed(f"{model.name} does not load", error) from None
+
+
+def _with_outputs(model: Path, outputs: tuple[str, ...]) -> bytes:
+    """The model with other tensors as its outputs; its external data stays where it is."""
+    import onnx  # noqa: PLC0415
+
+    cut = onnx.load(str(model), load_external_data=False)
+    made = {name for node in cut.graph.node for name in node.output} | {value.name for value in cut.graph.input}
+    unknown = [name for name in outputs if name not in made]
+    if unknown:
+        raise ReferenceFailed(
+            f"{model.name} has no tensor {unknown[0]!r}, at which the graph is cut",
+            remedy="name the same tensors in the reference's file, or another file as graphs.NAME.reference",
+        )
+    del cut.graph.output[:]
+    cut.graph.output.extend(onnx.ValueInfoProto(name=name) for name in outputs)
+    return bytes(cut.SerializeToString())
 
 
 def _read(sample: Path) -> dict[str, NDArray[Any]]:

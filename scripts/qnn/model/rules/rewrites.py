@@ -56,3 +56,24 @@ class GatedOutput(Rule):
                     remedy = suggest(output, kept, "add it to the graph's outputs, or delete the gate")
                     message = f'"{short(output)}" is not among the outputs of {short(graph)}'
                     yield cls.problem(place, message, remedy)
+
+
+class CutExport(Rule):
+    """What: A graph that is exported from PyTorch has `outputs`.
+
+    Why: `outputs` cuts a file that cannot be changed. An exported graph is held to its module, output by output, so
+    the module itself should give what is wanted.
+
+    Mend: Return these tensors from the module's `forward`, and delete `outputs`.
+    """
+
+    id = "QF147"
+    title = "an exported graph that is cut"
+
+    @classmethod
+    def check(cls, subject: Subject) -> Iterator[Problem]:
+        for graph in subject.keys("graphs"):
+            if subject.has("graphs", graph, "export") and subject.has("graphs", graph, "outputs"):
+                place = subject.at_key("graphs", graph, "outputs")
+                message = f"{short(graph)} is exported and cut"
+                yield cls.problem(place, message, "return the tensors from the module, and delete outputs")
