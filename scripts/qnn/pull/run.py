@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -136,9 +138,18 @@ def _take(found: Found, out: Path, base: Base, desk: Desk, trust: Trust) -> Take
             f"{file.name}: the index names no attestation for it",
             remedy="take another revision, or do without --require-attestation",
         )
-    archive = obtain(file, base, desk)
-    attested, note = _attested(file, archive, base, desk, trust)
-    return Taken(found, unpack(archive, out, _judge(document, variant, file)), attested, note)
+    with _named(obtain(file, base, desk), file.name) as archive:
+        attested, note = _attested(file, archive, base, desk, trust)
+        return Taken(found, unpack(archive, out, _judge(document, variant, file)), attested, note)
+
+
+@contextmanager
+def _named(kept: Path, name: str) -> Iterator[Path]:
+    """A kept file under its own name, which messages speak of: in the cache all files are called the same."""
+    with tempfile.TemporaryDirectory(prefix="qnn-forge-pull-") as scratch:
+        link = Path(scratch) / name
+        link.symlink_to(kept.absolute())
+        yield link
 
 
 def _attested(
@@ -146,11 +157,11 @@ def _attested(
 ) -> tuple[Attested | None, str | None]:
     if file.attestation is None:
         return None, "the index names no attestation; the sha256 was checked"
-    from qnn.provenance.attestation import verify  # noqa: PLC0415 - only for files that have one
+    from qnn.provenance.attestation import FILE_NAME, verify  # noqa: PLC0415 - only for files that have one
 
-    bundle = base.file(file.attestation, desk)
     try:
-        return verify(archive, bundle, repository=trust.repository, trusted_root=trust.trusted_root), None
+        with _named(base.file(file.attestation, desk), FILE_NAME) as bundle:
+            return verify(archive, bundle, repository=trust.repository, trusted_root=trust.trusted_root), None
     except (CheckerMissing, CheckerTooOld) as error:
         if trust.required:
             raise
