@@ -150,3 +150,46 @@ def test_an_unverified_bundle_is_another_bundle(model: Model, tmp_path: Path) ->
     target = Target(Variant(model, "default", "fp16"), load_table().lookup("SM8650"))
     assert keys.bundle(target, verified=True).digest != keys.bundle(target, verified=False).digest
     assert bundle_name(target, keys.toolchain).startswith("toy-1-default-fp16-SM8650-qairt")
+
+
+@pytest.fixture
+def exported(model: Model) -> Model:
+    """The same model, its graph exported from PyTorch by export.py, which imports network.py."""
+    (model.folder / "export.py").write_text("from network import Net\n")
+    (model.folder / "network.py").write_text("class Net: ...\n")
+    graph = Graph("net", {}, (InputSpec("x", (1, "n")),), None, "export.py:net")
+    return dataclasses.replace(model, graphs=(graph,), requires=("torch==2.13.0",))
+
+
+@pytest.mark.parametrize("file", ["export.py", "network.py"])
+def test_the_code_of_an_export_and_what_it_imports_reach_everything(exported: Model, tmp_path: Path, file: str) -> None:
+    before = digests(exported, tmp_path / "memo")
+    (exported.folder / file).write_text("X = 1\n")
+    assert changed(before, digests(exported, tmp_path / "memo")) == set(STAGES)
+
+
+def test_other_code_of_the_model_reaches_no_export(exported: Model, tmp_path: Path) -> None:
+    before = digests(exported, tmp_path / "memo")
+    (exported.folder / "data.py").write_text("def samples(): return 1\n")
+    assert changed(before, digests(exported, tmp_path / "memo")) == set(STAGES) - {"prepared", "compiled"}
+
+
+EXPORTED_CHANGES: dict[str, Callable[[Model], Model]] = {
+    "packages": lambda m: dataclasses.replace(m, requires=("torch==2.13.1",)),
+    "weights": lambda m: with_source(m, sha256="cd" * 32),
+    "bucket": lambda m: dataclasses.replace(m, buckets={"default": {"n": 9}}),
+    "function": lambda m: dataclasses.replace(m, graphs=(dataclasses.replace(m.graphs[0], export="export.py:other"),)),
+}
+
+
+@pytest.mark.parametrize("change", EXPORTED_CHANGES)
+def test_what_an_export_is_given_reaches_everything(exported: Model, tmp_path: Path, change: str) -> None:
+    before = digests(exported, tmp_path / "memo")
+    after = digests(EXPORTED_CHANGES[change](exported), tmp_path / "memo")
+    assert changed(before, after) == set(STAGES)
+
+
+def test_where_the_weights_of_an_export_come_from_reaches_the_bundle_alone(exported: Model, tmp_path: Path) -> None:
+    before = digests(exported, tmp_path / "memo")
+    after = digests(with_source(exported, locator="https://mirror.example/a.onnx"), tmp_path / "memo")
+    assert changed(before, after) == {"bundle"}

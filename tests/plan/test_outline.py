@@ -11,6 +11,7 @@ from qnn.model.load import load_model
 from qnn.plan import outline as module
 from qnn.plan.outline import outline_of, read_outline, read_outlines
 from tests.model import sample
+from tests.model.faults import exported
 
 MODELS = Path(__file__).parents[2] / "models"
 
@@ -52,6 +53,29 @@ def test_quick_and_full_agree_on_the_whole_format(reader: Path, only_quick: None
     det, rec = found.graphs
     assert det.weights == {"fp16": 4745517, "w8a8": 1200000}
     assert rec.weights == {"fp16": 10, "w8a8": 20}
+
+
+def test_an_exported_graph_may_hold_the_weights_of_any_source(reader: Path, only_quick: None) -> None:
+    text = (reader / "model.yaml").read_text()
+    text = text.replace("source: {fp16: det, w8a8: det-w8a8}\n    reference: det", "export: export.py:det")
+    (reader / "model.yaml").write_text(text)
+    weights = 4745517 + 1200000 + 10 + 20 + 11
+    assert read_outline(reader).graphs[0].weights == {"fp16": weights, "w8a8": weights}
+
+
+def test_quick_and_full_agree_on_an_export(reader: Path) -> None:
+    files = exported()
+    for name, text in files.items():
+        (reader / name).write_text(text)
+    assert read_outline(reader) == outline_of(load_model(reader))
+
+
+def test_a_graph_with_both_or_neither_is_left_to_the_full_way(reader: Path) -> None:
+    text = (reader / "model.yaml").read_text()
+    for key in ("export: export.py:det\n    source: det", "reference: det"):
+        (reader / "model.yaml").write_text(text.replace("source: {fp16: det, w8a8: det-w8a8}", key))
+        with pytest.raises(InvalidModel, match=r"QF024|export"):
+            read_outline(reader)
 
 
 def test_external_data_counts_as_weights(reader: Path, only_quick: None) -> None:
