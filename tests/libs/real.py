@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pefile
@@ -13,6 +15,8 @@ from elftools.elf.elffile import ELFFile
 from qnn.bundle.archive import extract_archive
 from qnn.chips.soc import ARCHES, Soc
 from qnn.chips.table import load_table
+from qnn.cli import run
+from qnn.errors.base import ExitCode
 from qnn.libs.build import Built
 from qnn.libs.image import read_image
 from qnn.libs.recognise import HEAD_BYTES, is_qairt_library
@@ -50,7 +54,17 @@ def check(built: Built, folder: Path) -> list[Path]:
         head = stream.read(HEAD_BYTES)
     assert is_qairt_library(built.archive.name, b"")
     assert is_qairt_library("renamed", head)
+    _offer_for_publication(built.archive)
     return libraries
+
+
+def _offer_for_publication(archive: Path) -> None:
+    """What the command says to it: no."""
+    said = io.StringIO()
+    with redirect_stderr(said), redirect_stdout(said):
+        code = run(["publish", str(archive.parent), "--to", "folder", "--folder", str(archive.parent / "public")])
+    assert (code, "QF753" in said.getvalue()) == (ExitCode.PUBLISH, True), said.getvalue()
+    assert not (archive.parent / "public").exists()
 
 
 def _hold_against_others(path: Path) -> None:
