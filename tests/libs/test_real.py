@@ -1,4 +1,7 @@
-"""Real wheels, really downloaded by pip: one for Linux on Arm, one for Windows on Arm, one for Linux on x86_64."""
+"""Real wheels, really downloaded by pip: one for Linux on Arm, one for Windows on Arm, one for Linux on x86_64.
+
+`python -m tests.libs.all_wheels` does the same with all sixteen, all chips and --with prepare.
+"""
 
 from __future__ import annotations
 
@@ -20,27 +23,27 @@ def depot(tmp_path_factory: pytest.TempPathFactory) -> Depot:
     return Depot(tmp_path_factory.mktemp("downloads"))
 
 
-def build(depot: Depot, folder: Path, os: Os, arch: Arch, *hexagons: str, prepare: bool = True) -> Built:
+def build(depot: Depot, folder: Path, os: Os, arch: Arch, *hexagons: str) -> Built:
     platform, chips = Platform(os, arch), real.chip_of_each_arch()
     package = find_package(platform, "2.51", None, None)
     wanted = tuple(chips[hexagon] for hexagon in hexagons)
-    return build_libraries(Request(platform, wanted, package, prepare, 16384), depot, folder)
+    return build_libraries(Request(platform, wanted, package, False, 16384), depot, folder)
 
 
 def test_linux_on_arm(depot: Depot, tmp_path: Path) -> None:
-    built = build(depot, tmp_path / "out", Os.LINUX, Arch.AARCH64, "v75", "v81", prepare=False)
+    built = build(depot, tmp_path / "out", Os.LINUX, Arch.AARCH64, "v75", "v81")
     assert built.made.assurance is Assurance.PINNED
     assert built.made.build_id == "v2.51.0.260929181845"
     names = sorted(path.name for path in real.check(built, tmp_path / "x"))
     halves = [f"libQnnHtpV{number}{half}.so" for number in (75, 81) for half in ("Skel", "Stub")]
     assert names == sorted(["libQnnHtp.so", "libQnnSystem.so", *halves])
-    again = build(depot, tmp_path / "again", Os.LINUX, Arch.AARCH64, "v81", "v75", prepare=False)
+    again = build(depot, tmp_path / "again", Os.LINUX, Arch.AARCH64, "v81", "v75")
     assert again.sha256 == built.sha256
 
 
 def test_windows_on_arm(depot: Depot, tmp_path: Path) -> None:
     built = build(depot, tmp_path / "out", Os.WINDOWS, Arch.AARCH64, "v68", "v73", "v81")
-    assert len(real.check(built, tmp_path / "x")) == 9
+    assert len(real.check(built, tmp_path / "x")) == 8
     catalogues = [file.wanted.target for file in built.made.files if file.wanted.target.endswith(".cat")]
     assert catalogues == ["lib/libqnnhtpv73.cat", "lib/libqnnhtpv81.cat"]
     with pytest.raises(ArchNotServed, match="v75; it has those for v68, v73, v81"):
@@ -56,7 +59,7 @@ print("exports", bool(ctypes.CDLL(sys.argv[1]).QnnSystemInterface_getProviders))
 
 
 def test_what_is_made_for_this_machine_loads_from_where_it_lies(depot: Depot, tmp_path: Path) -> None:
-    built = build(depot, tmp_path / "out", Os.LINUX, Arch.X86_64, "v75", prepare=False)
+    built = build(depot, tmp_path / "out", Os.LINUX, Arch.X86_64, "v75")
     libraries = {path.name: str(path) for path in real.check(built, tmp_path / "x")}
     ours = [libraries[name] for name in ("libQnnSystem.so", "libQnnHtp.so")]
     assert len(libraries) == 5
