@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -10,11 +11,13 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from huggingface_hub import constants
 
+from qnn.bundle.archive import write_archive
 from qnn.publish.gh import Gh
 from qnn.publish.github import GithubTarget
 from qnn.publish.hub import HubTarget
@@ -27,6 +30,7 @@ from tests.publish.fake_hub_uploads import FakeHub
 from tests.publish.fake_releases import REPOSITORY, FakeReleases
 
 UNIT = Unit("toy", "1.0")
+TOY = "toy-1.0-s16-fp16-{}-qairt2.51.0"
 CARD = "---\nlicense: mit\n---\n# toy\n"
 BIN = Path(sys.executable).parent
 
@@ -145,6 +149,18 @@ class Shop:
             timeout=300,
         )
         return Run(done.returncode, done.stdout, done.stderr)
+
+
+def edit(shop: Shop, change: Callable[[dict[str, Any]], object], soc: str = "SM8650") -> Path:
+    """Change a bundle's manifest and pack it anew, as somebody would who wants to get around a check."""
+    folder = shop.dist / TOY.format(soc)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    change(manifest)
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    shutil.rmtree(shop.dist / "results", ignore_errors=True)
+    archive = shop.dist / f"{folder.name}.tar.gz"
+    write_archive(folder, folder.name, archive)
+    return archive
 
 
 def build_shop(root: Path) -> Shop:

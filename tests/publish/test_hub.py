@@ -170,7 +170,7 @@ def test_a_repository_of_another_model(hub_target: HubTarget, hub: FakeHub) -> N
     repository = hub.repositories["acme/toy"]
     tree = repository.commits[repository.branches["main"]]
     tree["1.0/r1/other-1.0-a.tar.gz"] = Blob(b"x", True, "0" * 40)
-    with pytest.raises(OccupiedRepository, match="other-1.0-a"):
+    with pytest.raises(OccupiedRepository, match=r"other-1\.0-a"):
         hub_target.look(UNIT)
 
 

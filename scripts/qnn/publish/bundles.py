@@ -73,12 +73,22 @@ def find_results(folders: Sequence[Path], named: Sequence[Path]) -> dict[str, st
     """Archive name → sha256 as `qnn-forge build --json` said: from the files named, and from ``results/*.json`` in or
     beside each folder, where the workflows leave them.
 
-    Raises ArchiveDiffers (QF754) for a file that is no such document, or two that disagree.
+    Raises ArchiveDiffers (QF754) for a file named that is no such document, or two that disagree.
     """
-    beside = (path for folder in folders for place in (folder, folder.parent) for path in place.glob("results/*.json"))
+    documents = [(path, _digests(path)) for path in named]
+    documents += [
+        (path, _digests(path))
+        for folder in folders
+        for place in (folder, folder.absolute().parent)
+        for path in sorted(place.glob("results/*.json"))
+    ]
     found: dict[str, str] = {}
-    for path in sorted({*named, *beside}):
-        for name, sha256 in _digests(path):
+    for path, digests in documents:
+        if digests is None and path in named:
+            raise ArchiveDiffers(
+                f"{path} is no result of qnn-forge build --json", remedy="give the JSON that the build printed"
+            )
+        for name, sha256 in (digests or {}).items():
             if found.setdefault(name, sha256) != sha256:
                 raise ArchiveDiffers(
                     f"results of two builds disagree on {name}", place=Place(str(path)), remedy=_BUILD_AGAIN
@@ -86,16 +96,13 @@ def find_results(folders: Sequence[Path], named: Sequence[Path]) -> dict[str, st
     return found
 
 
-def _digests(path: Path) -> Iterator[tuple[str, str]]:
+def _digests(path: Path) -> dict[str, str] | None:
+    """What a document says, None when it is something else."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        for target in document["targets"]:
-            if target["archive"] is not None:
-                yield Path(target["archive"]).name, str(target["sha256"])
+        targets = json.loads(path.read_text(encoding="utf-8"))["targets"]
+        return {Path(one["archive"]).name: str(one["sha256"]) for one in targets if one["archive"] is not None}
     except (ValueError, LookupError, TypeError):
-        raise ArchiveDiffers(
-            f"{path} is no result of qnn-forge build --json", remedy="give the JSON that the build printed"
-        ) from None
+        return None
 
 
 def accept(archive: Path, checker: Checker) -> Bundle:
@@ -114,10 +121,10 @@ def accept(archive: Path, checker: Checker) -> Bundle:
             details=(f"the build's sha256 {expected}", f"this file's {sha256}"),
         )
     if not checker.libraries:
-        _require_no_libraries(archive.name, [archive])
+        _require_no_libraries(archive, None)
     with opened_bundle(archive) as folder:
         if not checker.libraries:
-            _require_no_libraries(archive.name, sorted(folder.rglob("*")))
+            _require_no_libraries(archive, folder)
         manifest = read_manifest(folder)
         check_files(folder, manifest)
         _require_names(archive, manifest)
@@ -158,11 +165,15 @@ def _require_same_folder(archive: Path, opened: Path) -> None:
         raise ArchiveDiffers(f"{archive.name} and the folder beside it are two builds", remedy=_BUILD_AGAIN)
 
 
-def _require_no_libraries(name: str, paths: Iterable[Path]) -> None:
-    found = [path.name for path in paths if path.is_file() and is_qairt_library(path.name, _head(path))]
+def _require_no_libraries(archive: Path, folder: Path | None) -> None:
+    """By the archive's name before it is opened, then by every file in it."""
+    found = [archive.name] if is_qairt_library(archive.name, b"") else []
+    if folder is not None:
+        files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+        found += [path.relative_to(folder).as_posix() for path in files if is_qairt_library(path.name, _head(path))]
     if found:
         raise RuntimeLibrary(
-            f"{name} is or holds {len(found)} file(s) that are or may be part of QAIRT",
+            f"{archive.name} is or holds {len(found)} file(s) that are or may be part of QAIRT",
             remedy="leave them out; app developers make their own with qnn-forge libs",
             details=found[:20],
         )
