@@ -28,6 +28,8 @@ def _apply(model: ModelProto) -> list[Change]:
         for index, source in enumerate(sources):
             assert source is not None
             view.set_input(node, index, source)
+        if node.op_type == "ArgMin":  # the compiler has none of integers
+            _as_arg_max(view, node)
         changes.append(applied(NAME, node, "on int32, without the cast to float"))
     return changes
 
@@ -46,6 +48,13 @@ def _integer(view: GraphView, name: str, wanted: str) -> str | None:
     if view.dtype(source) == TensorProto.INT32:
         return source
     return view.add_node("Cast", [source], f"{wanted}_int32", to=TensorProto.INT32)
+
+
+def _as_arg_max(view: GraphView, node: NodeProto) -> None:
+    zero = view.add_constant(f"{node.output[0]}_zero", numpy.zeros((), numpy.int32))
+    negative = view.add_node("Sub", [zero, node.input[0]], f"{node.output[0]}_negative")
+    written = {a.name: attribute(node, a.name) for a in node.attribute}
+    view.replace(node, "ArgMax", [negative], **written)
 
 
 def _cast(view: GraphView, name: str) -> NodeProto | None:
