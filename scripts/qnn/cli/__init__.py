@@ -32,6 +32,7 @@ _COMMANDS = {
     "provenance": ("qnn.cli.provenance:provenance", "Write what an attestation of bundles says."),
     "publish": ("qnn.cli.publish:publish", "Publish the bundles of a build."),
     "pull": ("qnn.cli.pull:pull", "Get the one published bundle that loads on a chip."),
+    "range": ("qnn.cli.range:range_", "Say what leaves fp16's range and whether it does harm."),
     "report": ("qnn.cli.report:report", "Report results as a step summary, a comment or JSON."),
     "search": ("qnn.cli.search:search", "Find models in the index."),
     "soc": ("qnn.cli.soc:soc", "List, show and check the chips of the chip table."),
