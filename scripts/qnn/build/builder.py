@@ -25,16 +25,21 @@ from qnn.build.keys import Keys
 from qnn.build.measured import Measured, load_measured, save_measured
 from qnn.build.package import PackageGraph
 from qnn.child import HostPool, Limits
+from qnn.chips.table import needs_fp16
 from qnn.errors.base import ForgeError
 from qnn.files import link_or_copy
 from qnn.model.spec import Chain, Graph
 from qnn.model_code import MetricSample
 from qnn.plan.targets import Target, Variant
 from qnn.prepare.prepared import load_prepared
+from qnn.ranges.facts import load_ranges
+from qnn.ranges.request import RangeRequest
+from qnn.ranges.verdict import refusal
 from qnn.store import Entry, StageKey, Store
 from qnn.toolchains.protocol import CompileRequest, RunRequest, Toolchain
 from qnn.verify.reference import ReferenceRequest
 
+_RANGES_JOB = "qnn.ranges.job:measure_ranges"
 _PACKAGE_JOB = "qnn.build.package:package_graph"
 _COMPARE_CHAINS_JOB = "qnn.build.chained:compare_chains"
 
@@ -60,6 +65,7 @@ class Builder:
         self._folders = folders
         self._listener = listener
         self._failed: dict[str, ForgeError] = {}
+        self._range_faults: dict[str, ForgeError | None] = {}
         self._guard = threading.Lock()
         self.keys = Keys(toolchain, store.code_memo)
 
@@ -165,9 +171,37 @@ class Builder:
 
         return self._make(key, Stage("reference", f"{variant.name} {graph.name}"), produce)
 
+    def ranges(self, variant: Variant, graph: Graph, samples: int = 1) -> Entry:
+        """What leaves fp16 when the prepared graph runs in float on its first samples: ranges.json."""
+        key = self.keys.ranges(variant, graph, samples)
+
+        def produce(folder: Path) -> None:
+            prepared = self.prepared(variant, graph).folder
+            model = prepared / load_prepared(prepared).files[0]
+            request = RangeRequest(graph.name, model, numbered(self.samples(variant, graph))[:samples], folder)
+            with self._pool.host() as host:
+                host.call(_RANGES_JOB, request, log=self._log(key), limits=limits_of(variant))
+
+        return self._make(key, Stage("range", f"{variant.name} {graph.name}"), produce)
+
+    def _require_range(self, variant: Variant, graph: Graph) -> None:
+        """Raise LeavesFp16 (QF440), the same for every chip, where a float graph's outputs would come out wrong."""
+        digest = self.keys.ranges(variant, graph, 1).digest
+        if digest not in self._range_faults:
+            known = variant.model.checks.ranges.get(graph.name, {})
+            fault = refusal(load_ranges(self.ranges(variant, graph).folder), known)
+            place = None if fault is None else inputs.place_of(variant.model, ("graphs", graph.name))
+            with self._guard:
+                self._range_faults.setdefault(digest, fault if place is None or fault is None else fault.at(place))
+        found = self._range_faults[digest]
+        if found is not None:
+            raise found
+
     def compiled(self, target: Target, graph: Graph) -> Entry:
         """A context binary and its wrapper, read back and equal to the plan."""
         key = self.keys.compiled(target, graph)
+        if needs_fp16(target.variant.precision):
+            self._require_range(target.variant, graph)
 
         def produce(folder: Path) -> None:
             prepared = self.prepared(target.variant, graph)

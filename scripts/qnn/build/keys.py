@@ -39,6 +39,7 @@ _PREPARE = ("qnn.prepare.*",)
 _MODEL_CODE = ("qnn.model_code.*", "qnn.build.inputs", "qnn.build.shipped", "qnn.npz", "qnn.tensors")
 _CHAIN = (*_MODEL_CODE, "qnn.build.chain", "qnn.files")
 _REFERENCE = ("qnn.verify.reference", "qnn.npz", "qnn.onnxruntime_errors")
+_RANGES = ("qnn.ranges.*", "qnn.npz", "qnn.onnxruntime_errors")  # and qnn.prepare.*, through the graph's own key
 _PARITY = ("qnn.export.*", "qnn.model_code.*")  # an exported file is held to its module where its results are made
 _PACKAGE = ("qnn.build.package", "qnn.verify.golden", "qnn.npz", "qnn.tensors")
 _MEASURE = ("qnn.verify.compare", "qnn.verify.comparison", "qnn.verify.saturation", "qnn.npz", "qnn.build.measured")
@@ -57,6 +58,7 @@ def stage_modules(toolchain: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
         "prepare": _PREPARE,
         "samples": _MODEL_CODE,
         "reference": (*_REFERENCE, *_PARITY),
+        "range": _RANGES,
         "compile": tuple(toolchain),
         "package": _PACKAGE,
         "measure": (*toolchain, *_MEASURE),
@@ -142,6 +144,15 @@ class Keys:
         }
         code = self._code(*_REFERENCE) if graph.export is None else self._code(*_REFERENCE, *_PARITY)
         return StageKey("reference", code, parameters, inputs)
+
+    def ranges(self, variant: Variant, graph: Graph, samples: int) -> StageKey:
+        """What leaves fp16 in a float run of the prepared graph on its first samples."""
+        inputs = {
+            "prepared": self.prepared(variant, graph).digest,
+            "samples": self.samples(variant, graph).digest,
+        }
+        parameters: dict[str, Value] = {"count": samples, "packages": _versions(("onnxruntime", "numpy"))}
+        return StageKey("range", self._code(*_RANGES), parameters, inputs)
 
     def compiled(self, target: Target, graph: Graph) -> StageKey:
         """A context binary and its wrapper."""

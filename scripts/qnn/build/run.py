@@ -14,6 +14,7 @@ from qnn.build.install import install
 from qnn.build.keys import Keys, bundle_name
 from qnn.build.results import TargetResult, graph_results, measured_result
 from qnn.child import HostPool
+from qnn.chips.table import needs_fp16
 from qnn.errors.base import ForgeError
 from qnn.plan.targets import BuildPlan, Target, Variant
 from qnn.store import Store
@@ -52,6 +53,8 @@ def run_prepare(variants: Sequence[Variant], store: Path, jobs: int) -> None:
         for variant in variants:
             for graph in variant.model.graphs:
                 builder.reference(variant, graph)  # needs the samples, which need the prepared graph
+                if needs_fp16(variant.precision):
+                    builder.ranges(variant, graph)  # judged where it matters, before a compile
             for name in variant.model.sources:
                 builder.source(variant, name)
 

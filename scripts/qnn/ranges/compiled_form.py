@@ -29,11 +29,8 @@ def compiled_form(path: Path) -> ModelProto:
 
     Raises RangeRunFailed (QF441).
     """
-    model = load(path)
+    model = prepared_form(path)
     far = {tensor.name: tensor for tensor in model.graph.initializer if is_far(tensor)}
-    for tensor in far.values():
-        span = span_of(tensor)
-        put_far(tensor, Span(Path(span.file.name), span.offset, span.length))
     shown = ModelProto()
     shown.CopyFrom(model)
     del shown.graph.initializer[:]
@@ -47,6 +44,16 @@ def compiled_form(path: Path) -> ModelProto:
     optimised.graph.input.extend(real)
     optimised.graph.initializer.extend(far.values())
     return optimised
+
+
+def prepared_form(path: Path) -> ModelProto:
+    """The graph of a prepared ONNX file as it is; far weights refer to files in the same folder by name."""
+    model = load(path)
+    for tensor in model.graph.initializer:
+        if is_far(tensor):
+            span = span_of(tensor)
+            put_far(tensor, Span(Path(span.file.name), span.offset, span.length))
+    return model
 
 
 def session_of(model: ModelProto, folder: Path) -> onnxruntime.InferenceSession:

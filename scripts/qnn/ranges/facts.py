@@ -29,7 +29,8 @@ class TensorRange:
     `minimum` and `maximum` are of the finite elements, `smallest` the least magnitude that is not 0 (all three 0.0
     when there is none); `tiny` counts elements that fp16 rounds to 0, `not_finite` infinities and NaNs. The last four
     say what follows from it: the largest square, exp of the largest element, and the largest magnitude of a sum and of
-    a running sum along the last axis. `op` and `node` make the tensor (``constant`` and ``input`` without a node).
+    a running sum along the last axis. `op` and `node` make the tensor (``constant`` and ``input`` without a node);
+    `feeds` are the functions that read it: Exp, Log, ``square``, CumSum and their like.
     """
 
     name: str
@@ -45,6 +46,7 @@ class TensorRange:
     exp: float
     sum: float
     cumsum: float
+    feeds: tuple[str, ...]
 
     @property
     def peak(self) -> float:
@@ -81,13 +83,17 @@ class OutputEffect:
 
 @dataclass(frozen=True)
 class RangeFacts:
-    """A whole range run. `outputs` is empty when nothing was found, so that nothing had to be simulated."""
+    """A whole range run. `outputs` is empty when nothing was found, so that nothing had to be simulated.
+
+    `unmeasured` says why there is nothing: the prepared graph does not run on ONNX Runtime's CPU provider.
+    """
 
     graph: str
     samples: int
     tensors: tuple[TensorRange, ...]
     findings: tuple[Finding, ...]
     outputs: tuple[OutputEffect, ...]
+    unmeasured: str = ""
 
 
 def save_ranges(facts: RangeFacts, folder: Path) -> None:

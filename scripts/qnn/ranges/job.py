@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import ModelProto
 
+from qnn.errors.ranges import RangeRunFailed
 from qnn.npz import read_npz
 from qnn.prepare.load import load
-from qnn.ranges.compiled_form import compiled_form, run, session_of
+from qnn.ranges.compiled_form import compiled_form, prepared_form, run, session_of
 from qnn.ranges.facts import Finding, Kind, OutputEffect, RangeFacts, TensorRange, save_ranges
 from qnn.ranges.probe import FLOATS, look, probes_of, weights_of
 from qnn.ranges.remedies import Remedies
@@ -27,18 +29,32 @@ _SMALL_CONSTANT = 1e-3
 # More groups of findings than this are not told apart: each costs a run.
 _GROUPS = 6
 
+# Operators whose argument's range matters most.
+_WATCHED = frozenset({"CumSum", "Exp", "Log", "Pow", "ReduceMean", "ReduceSum", "Reciprocal", "Softplus", "Sqrt"})
 _FUNCTIONS = frozenset({Kind.EXP_LOW, Kind.LOG_HIGH, Kind.LOG_LOW})
 
 Array = NDArray[Any]
 Feeds = Mapping[str, Array]
 
 
-def measure_ranges(request: RangeRequest) -> RangeFacts:
+def measure_ranges(request: RangeRequest) -> None:
     """Look at every float tensor, and say what leaves fp16 and whether it does harm; writes ranges.json.
 
-    Raises RangeRunFailed (QF441).
+    The graph is taken as the compiler gets it, or as it was prepared where ONNX Runtime cannot run that form. Where
+    it can run neither, that is what is written.
     """
-    model, folder = compiled_form(request.model), request.model.parent
+    try:
+        try:
+            facts = _measure(request, compiled_form(request.model))
+        except RangeRunFailed:
+            facts = _measure(request, prepared_form(request.model))
+    except RangeRunFailed as error:
+        facts = RangeFacts(request.graph, len(request.samples), (), (), (), error.message)
+    save_ranges(facts, request.output)
+
+
+def _measure(request: RangeRequest, model: ModelProto) -> RangeFacts:
+    folder = request.model.parent
     samples = [read_npz(path) for path in request.samples]
     stats, losses, shapes = _constants(model, folder)
     probes = probes_of(model)
@@ -46,24 +62,19 @@ def measure_ranges(request: RangeRequest) -> RangeFacts:
     dtypes |= {value.name: value.type.tensor_type.elem_type for value in model.graph.input}
     dtypes |= {probe.name: probe.dtype for probe in probes}
     for feeds in samples:
-        seen = [(value.name, feeds[value.name]) for value in model.graph.input if feeds[value.name].dtype.kind == "f"]
-        for name, array in seen:
-            stats[name] = stats.get(name, Statistics()).with_(measure(array))
-            shapes[name] = array.shape
-        for name, array in look(model, folder, feeds, probes, request.budget):
+        given = ((value.name, feeds[value.name]) for value in model.graph.input if feeds[value.name].dtype.kind == "f")
+        for name, array in chain(given, look(model, folder, feeds, probes, request.budget)):
             stats[name] = stats.get(name, Statistics()).with_(measure(array))
             shapes[name] = array.shape
     at = sites(model, stats, losses)
     effects, harmful = _harm(model, folder, at, samples, dtypes)
-    facts = RangeFacts(
+    return RangeFacts(
         graph=request.graph,
         samples=len(samples),
         tensors=_tensors(model, stats, shapes),
         findings=_findings(request.model, at, harmful),
         outputs=effects,
     )
-    save_ranges(facts, request.output)
-    return facts
 
 
 def _constants(
@@ -189,10 +200,21 @@ def _tensors(
     makers = {name: (node.op_type, node.name) for node in model.graph.node for name in node.output}
     constants = {tensor.name for tensor in model.graph.initializer}
     makers |= {name: ("constant" if name in constants else "input", "") for name in stats if name not in makers}
-    return tuple(_tensor(name, makers[name], shapes[name], of) for name, of in stats.items())
+    feeds: dict[str, set[str]] = defaultdict(set)
+    for node in model.graph.node:
+        for name in node.input:
+            if node.op_type in _WATCHED:
+                feeds[name].add(node.op_type)
+            elif node.op_type == "Mul" and node.input[0] == node.input[1]:
+                feeds[name].add("square")
+    return tuple(
+        _tensor(name, makers[name], shapes[name], of, tuple(sorted(feeds[name]))) for name, of in stats.items()
+    )
 
 
-def _tensor(name: str, maker: tuple[str, str], shape: tuple[int, ...], of: Statistics) -> TensorRange:
+def _tensor(
+    name: str, maker: tuple[str, str], shape: tuple[int, ...], of: Statistics, feeds: tuple[str, ...]
+) -> TensorRange:
     seen = of.minimum <= of.maximum
     low, high = (of.minimum, of.maximum) if seen else (0.0, 0.0)
     with np.errstate(over="ignore"):
@@ -211,6 +233,7 @@ def _tensor(name: str, maker: tuple[str, str], shape: tuple[int, ...], of: Stati
         exp=_plain(exp),
         sum=_plain(of.sum),
         cumsum=_plain(of.cumsum),
+        feeds=feeds,
     )
 
 
