@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -128,21 +128,23 @@ class Shop:
     """Real bundles of two models for two chips in `dist`, and a command line whose servers are fakes."""
 
     root: Path
-    variables: dict[str, str] = field(default_factory=dict)
 
     @property
     def dist(self) -> Path:
         return self.root / "dist"
 
-    def forge(self, *arguments: str, env: dict[str, str] | None = None) -> Run:
-        """Run qnn-forge with `gh` on the path and no GitHub or Hub of this machine in its environment."""
-        bare = {
-            k: v for k, v in environment(self.root / "store").items() if not k.startswith(("GITHUB_", "GH_", "HF_"))
-        }
+    def environment(self, more: Mapping[str, str]) -> dict[str, str]:
+        """`gh` on the path, and no GitHub or Hub of this machine."""
+        ours = environment(self.root / "store")
+        bare = {name: value for name, value in ours.items() if not name.startswith(("GITHUB_", "GH_", "HF_"))}
+        return {**bare, "PATH": f"{BIN}:{os.environ['PATH']}", **more}
+
+    def forge(self, *arguments: str, env: Mapping[str, str] | None = None) -> Run:
+        """Run qnn-forge in the shop."""
         done = subprocess.run(
             [sys.executable, "-m", "qnn.cli", *arguments],
             cwd=self.root,
-            env={**bare, "PATH": f"{BIN}:{os.environ['PATH']}", **self.variables, **(env or {})},
+            env=self.environment(env or {}),
             capture_output=True,
             text=True,
             check=False,
