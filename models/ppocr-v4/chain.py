@@ -23,14 +23,16 @@ READ = 3  # lines that are read: the emulator takes seconds for each
 def feed(
     *, graph: str, turn: int, inputs: dict[str, tuple[int, ...]], runs: dict[str, list[Run]], sources: dict[str, Path]
 ) -> Iterator[dict[str, Floats]]:
-    """For ``rec``, what is found in the first picture: ``x`` float32 [1, 3, 48, width], the READ largest boxes.
+    """For ``rec``, what is found in the first picture: ``x`` float32 [1, 3, 48, width], the READ largest boxes, from
+    the top down (by size their order would change with a pixel).
 
     The pixels are the page's own, not the detector's scaled ones. What is right of a short line stays 0.
     """
     found, mask = runs["det"][0]
     height, width = next(iter(found.values())).shape[2:]
     window = data.window(Image.open(sources["page"]).convert("L"), height, width, 0)
-    for box in _boxes(next(iter(mask.values()))[0, 0] > metric.TEXT)[:READ]:
+    largest = _boxes(next(iter(mask.values()))[0, 0] > metric.TEXT)[:READ]
+    for box in sorted(largest, key=lambda box: (box[1], box[0])):
         left, top, right, bottom = (
             edge * size / full for edge, size, full in zip(box, 2 * window.size, 2 * (width, height), strict=True)
         )
@@ -40,7 +42,7 @@ def feed(
 def evaluate(
     *, runs: dict[str, list[Run]], reference: dict[str, list[Run]], sources: dict[str, Path]
 ) -> dict[str, str]:
-    """`text`: what is read, a line for each box, the largest box first."""
+    """`text`: what is read, a line for each box, from the top down."""
     readings = (metric.read(next(iter(out.values()))[0], sources["characters"]) for _, out in runs["rec"])
     return {"text": "\n".join(text for text, _ in readings)}
 
