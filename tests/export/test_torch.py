@@ -1,0 +1,170 @@
+"""The real torch: a model that is exported, compiled and verified; the same bytes; a planted fault is found.
+
+The first test makes an environment with torch in it, half a minute and 1 GB; it goes when the tests of this file end.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from qnn.child import Host
+from qnn.errors.export import ParityFailed, UnsafeWeights
+from qnn.model.rules.exports import ONNXSCRIPT, TORCH
+from tests.e2e.conftest import Run, Workshop
+from tests.export.conftest import Bench
+
+YAML = f"""\
+name: toy
+version: "1.0"
+summary: A small network for tests.
+task: test
+licence: {{spdx: MIT}}
+sources:
+  weights: {{local: weights.npy}}
+graphs:
+  net:
+    export: export.py:net
+    inputs:
+      x: [1, 3, size, size]
+buckets:
+  s16: {{size: 16}}
+precisions: [fp16]
+targets: {{socs: [SM8650]}}
+checks: {{data: data.py:samples, count: 2}}
+requires: [{TORCH}, {ONNXSCRIPT}]
+"""
+DATA = """\
+import numpy as np
+
+
+def samples(*, graph, inputs, sources, count):
+    random = np.random.default_rng(0)
+    for _ in range(count):
+        yield {name: random.normal(0, 1, shape).astype(np.float32) for name, shape in inputs.items()}
+"""
+NETWORK = """\
+import torch
+from torch.nn import functional
+
+
+class Net(torch.nn.Module):
+    def __init__(self, weights):
+        super().__init__()
+        self.conv = torch.nn.Conv2d(3, 8, 3)
+        self.conv.weight.data = weights
+        self.head = torch.nn.Linear(8, 5)  # of random weights, the same every time
+        self.drop = torch.nn.Dropout(0.5)  # does nothing in evaluation mode
+
+    def forward(self, x):
+        x = functional.gelu(self.conv(x))
+        first, second = self.drop(x.mean((2, 3))).chunk(2, dim=-1)
+        return torch.softmax(self.head(torch.cat([second, first], dim=-1)), dim=-1)
+"""
+EXPORT = """\
+import numpy as np
+import torch
+
+from network import Net
+
+
+def net(*, bucket, sources):
+    size = bucket.get("size", 16)
+    return {
+        "module": Net(torch.from_numpy(np.load(sources["weights"]))),
+        "inputs": {"x": torch.zeros(1, 3, size, size)},
+        "outputs": ["scores"],
+    }
+"""
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
+    shop = Workshop(tmp_path_factory.mktemp("torch"))
+    shop.model.mkdir(parents=True)
+    for name, text in {"model.yaml": YAML, "data.py": DATA, "network.py": NETWORK, "export.py": EXPORT}.items():
+        (shop.model / name).write_text(text)
+    np.save(shop.model / "weights.npy", np.random.default_rng(1).normal(0, 0.3, (8, 3, 3, 3)).astype(np.float32))
+    assert shop.forge("pin", "toy").code == 0
+    yield shop
+    shutil.rmtree(shop.store / "environments", ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def built(shop: Workshop) -> Run:
+    return shop.build()
+
+
+@pytest.fixture
+def bench(shop: Workshop, built: Run, tmp_path: Path, host: Host) -> Bench:
+    """The model of the shop, called directly."""
+    assert built.code == 0
+    shutil.copytree(shop.model, tmp_path / "model")
+    (python,) = (shop.store / "environments").glob("*/bin/python")
+    weights = {"weights": shop.model / "weights.npy"}
+    return Bench(tmp_path, host, python, {"x": (1, 3, 16, 16)}, weights)
+
+
+def stored(shop: Workshop, name: str) -> Path:
+    (file,) = (shop.store / "objects").rglob(name)
+    return file
+
+
+def test_a_module_becomes_a_verified_bundle(shop: Workshop, built: Run) -> None:
+    assert built.code == 0, built.err
+    (result,) = built.document["targets"]
+    assert result["verdict"] == "ok"
+    facts = json.loads(stored(shop, "export.json").read_text())
+    assert facts["exporter"] == "torch.export"
+    assert facts["packages"]["torch"].partition("+")[0] == TORCH.partition("==")[2]
+    model = onnx.load(stored(shop, "export.json").with_name("net.onnx"))
+    assert facts["opset"] == model.opset_import[0].version
+    assert [value.name for value in model.graph.output] == ["scores"]
+    parity = json.loads(stored(shop, "parity.json").read_text())
+    assert 1 - parity["cosine"] < 1e-9
+    assert parity["max_abs"] < 1e-6
+    (again,) = shop.build().document["targets"]
+    assert again["reused"] is True
+
+
+def test_another_export_elsewhere_has_the_same_bytes(shop: Workshop, bench: Bench) -> None:
+    bench.export(EXPORT, head="")
+    assert bench.onnx.read_bytes() == stored(shop, "export.json").with_name("net.onnx").read_bytes()
+
+
+def test_the_first_tensor_that_differs_is_named_with_its_line(bench: Bench) -> None:
+    bench.export(EXPORT, head="")
+    model = onnx.load(bench.onnx)
+    (gelu,) = (node for node in model.graph.node if node.op_type == "Gelu")
+    gelu.op_type = "Relu"
+    del gelu.attribute[:]
+    onnx.save(model, bench.onnx)
+    with pytest.raises(ParityFailed) as caught:
+        bench.hold({"x": np.random.default_rng(0).normal(0, 1, (1, 3, 16, 16)).astype(np.float32)})
+    assert "output scores of the exported file is not the module's on sample 0" in caught.value.message
+    line = 1 + NETWORK.splitlines().index("        x = functional.gelu(self.conv(x))")
+    assert caught.value.details[0] == (
+        f"first tensor that differs: gelu, made by Relu from aten.gelu.default, network.py:{line}"
+    )
+
+
+def test_a_pickle_that_runs_code_is_refused_even_when_export_py_asks_for_it(bench: Bench) -> None:
+    evil = f"""
+import os
+
+class Evil:
+    def __reduce__(self):
+        return (os.mkdir, ({str(bench.root / "evil")!r},))
+
+torch.save(Evil(), "weights.pth")
+torch.load("weights.pth", weights_only=False)
+"""
+    with pytest.raises(UnsafeWeights, match=r"a file of weights holds posix\.mkdir, and was not loaded"):
+        bench.export(evil, head=EXPORT)
+    assert not (bench.root / "evil").exists()
