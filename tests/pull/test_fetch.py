@@ -205,3 +205,21 @@ def test_the_cache_can_be_anywhere_and_the_umask_is_kept(shop: Shop, puller: Pul
     mask = os.umask(0)
     os.umask(mask)
     assert Path(folder).stat().st_mode & 0o777 == 0o777 & ~mask
+
+
+def test_a_download_whose_record_is_missing_is_kept(shop: Shop, server: FakeServer, puller: Puller) -> None:
+    """As after a kill at the very end: all bytes are there, and nothing says so."""
+    file = shop.publish()
+    shop.serve(server)
+    content = (shop.index / FILES / file.name).read_bytes()
+    slot = puller.desk.shelf.slot(f"sha256:{file.sha256}")
+    for number, name in enumerate(("partial", "body")):
+        slot.folder.mkdir(parents=True, exist_ok=True)
+        (slot.folder / name).write_bytes(content)
+        assert replace(puller, out=puller.out / str(number)).pull(server.url("")).folder.is_dir()
+        assert asked(server, file.name) == []
+        slot.drop()
+    slot.folder.mkdir(parents=True)
+    (slot.folder / "partial").write_bytes(content[:-1] + b"x")
+    assert replace(puller, out=puller.out / "third").pull(server.url("")).folder.is_dir()
+    assert asked(server, file.name) == [None]

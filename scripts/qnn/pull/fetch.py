@@ -29,7 +29,7 @@ def obtain(file: IndexFile, base: Base, desk: Desk) -> Path:
     """
     slot = desk.shelf.slot(f"sha256:{file.sha256}")
     with desk.shelf.locked(slot):
-        kept = slot.find()
+        kept = slot.find() or slot.rescue(file.sha256, file.size)
         if kept is not None and kept.sha256 == file.sha256 and kept.size == file.size and kept.intact():
             return kept.path
         if kept is not None:

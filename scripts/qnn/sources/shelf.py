@@ -112,6 +112,16 @@ class Slot:
         self.forget()
         return shelved
 
+    def rescue(self, sha256: str, size: int) -> Shelved | None:
+        """The download if all of it is there and only its record is missing, as after a kill at the very end.
+
+        Only for who knows what it must be: the content is read and compared.
+        """
+        for file in (self.partial, self.folder / "body"):
+            if file.is_file() and file.stat().st_size == size and _sha256(file) == sha256:
+                return self.keep(file)
+        return None
+
     def drop(self) -> None:
         """Remove everything about this artefact."""
         shutil.rmtree(self.folder, ignore_errors=True)
