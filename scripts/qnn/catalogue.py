@@ -28,7 +28,7 @@ _SUBJECTS = {
     "4": "Graphs",
     "5": "Toolchain and child processes",
     "6": "Gates: read-back and numbers",
-    "7": "Bundles",
+    "7": "Bundles, index, pull, provenance, publishing, libraries, devices",
     "8": "Code of models",
     "9": "This machine, the store, qnn-forge itself",
 }
