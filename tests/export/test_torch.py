@@ -129,6 +129,10 @@ def test_a_module_becomes_a_verified_bundle(shop: Workshop, built: Run) -> None:
     parity = json.loads(stored(shop, "parity.json").read_text())
     assert 1 - parity["cosine"] < 1e-9
     assert parity["max_abs"] < 1e-6
+    manifest = json.loads((shop.root / result["folder"] / "manifest.json").read_text())
+    assert manifest["graphs"][0]["export"]["opset"] == facts["opset"]
+    assert manifest["graphs"][0]["export"]["packages"]["torch"] == TORCH.partition("==")[2]
+    assert "export net" in manifest["stages"]
     (again,) = shop.build().document["targets"]
     assert again["reused"] is True
 

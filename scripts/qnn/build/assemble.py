@@ -23,6 +23,7 @@ from qnn.bundle.manifest import (
     ManifestChain,
     ManifestChainGraph,
     ManifestChip,
+    ManifestExport,
     ManifestFile,
     ManifestGraph,
     ManifestModel,
@@ -33,6 +34,7 @@ from qnn.bundle.manifest import (
 )
 from qnn.bundle.readme import readme
 from qnn.bundle.recheck import MANIFEST
+from qnn.export.facts import load_export
 from qnn.files import link_or_copy
 from qnn.model.spec import Gates, Graph
 from qnn.plan.targets import Target
@@ -48,13 +50,14 @@ README = "README.txt"
 class Parts:
     """What a bundle is put together from; mappings are by graph name.
 
-    `measured` is empty for a bundle that was not verified; `chained` is None then, and for a model without a chain;
-    `licence` is the text of the weights' licence.
+    `exported` has the graphs that came from PyTorch; `measured` is empty for a bundle that was not verified; `chained`
+    is None then, and for a model without a chain; `licence` is the text of the weights' licence.
     """
 
     package: Entry
     compiled: Mapping[str, Entry]
     prepared: Mapping[str, Entry]
+    exported: Mapping[str, Entry]
     measured: Mapping[str, Measured]
     chained: Chained | None
     licence: Path | None
@@ -76,6 +79,7 @@ def assemble_bundle(target: Target, keys: Keys, parts: Parts, known: KnownDigest
             load_compiled(parts.compiled[graph.name].folder),
             load_prepared(parts.prepared[graph.name].folder),
             parts.measured.get(graph.name),
+            _export(parts.exported.get(graph.name)),
         )
         for graph in target.variant.model.graphs
     )
@@ -130,6 +134,8 @@ def _stages(target: Target, keys: Keys, *, verified: bool) -> dict[str, str]:
     """The digest of every stage output that went into the bundle."""
     stages = {"package": keys.package(target).digest}
     for graph in target.variant.model.graphs:
+        if graph.export is not None:
+            stages[f"export {graph.name}"] = keys.exported(target.variant, graph).digest
         stages[f"prepare {graph.name}"] = keys.prepared(target.variant, graph).digest
         stages[f"samples {graph.name}"] = keys.samples(target.variant, graph).digest
         stages[f"reference {graph.name}"] = keys.reference(target.variant, graph).digest
@@ -142,8 +148,22 @@ def _stages(target: Target, keys: Keys, *, verified: bool) -> dict[str, str]:
     return stages
 
 
+def _export(entry: Entry | None) -> ManifestExport | None:
+    if entry is None:
+        return None
+    facts = load_export(entry.folder)
+    # Which build of a version it was (2.13.0+cpu) depends on the machine, and what it exported does not.
+    packages = {name: version.partition("+")[0] for name, version in facts.packages.items()}
+    return ManifestExport(facts.exporter, facts.opset, packages)
+
+
 def _graph(
-    target: Target, graph: Graph, compiled: Compiled, prepared: PreparedGraph, measured: Measured | None
+    target: Target,
+    graph: Graph,
+    compiled: Compiled,
+    prepared: PreparedGraph,
+    measured: Measured | None,
+    export: ManifestExport | None,
 ) -> ManifestGraph:
     checks = target.variant.model.checks
     return ManifestGraph(
@@ -168,6 +188,7 @@ def _graph(
             for output in measured.outputs
         ),
         metrics=() if measured is None else summarise(measured.metrics, checks.metric_gates.get(graph.name, {})),
+        export=export,
     )
 
 

@@ -98,6 +98,7 @@ class Builder:
                 package=package,
                 compiled={graph.name: self.compiled(target, graph) for graph in graphs},
                 prepared={graph.name: self.prepared(variant, graph) for graph in graphs},
+                exported={graph.name: self.exported(variant, graph) for graph in graphs if graph.export is not None},
                 measured=measured,
                 chained=chained,
                 licence=None if licence is None else only_file(self.source(variant, licence)),

@@ -46,7 +46,7 @@ _MEASURE = ("qnn.verify.compare", "qnn.verify.comparison", "qnn.verify.saturatio
 _COMPARE_CHAINS = (*_MEASURE, "qnn.build.chain", "qnn.build.chained")
 _BUNDLE = (
     "qnn.bundle.*", "qnn.build.assemble", "qnn.build.chained", "qnn.build.compiled", "qnn.build.judge",
-    "qnn.build.metrics",
+    "qnn.build.metrics", "qnn.export.facts",
     "qnn.verify.comparison", "qnn.verify.gates", "qnn.verify.wording",
 )  # fmt: skip
 

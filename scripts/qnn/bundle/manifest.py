@@ -118,11 +118,23 @@ class ManifestMetric:
 
 
 @dataclass(frozen=True)
+class ManifestExport:
+    """How a graph was made from a PyTorch module: by ``torch.export`` or the ``legacy`` exporter, in which ONNX opset,
+    with which packages. Its results were held to the module's.
+    """
+
+    exporter: str
+    opset: int
+    packages: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class ManifestGraph:
     """One graph: its files, its I/O, what was read back, what was changed on the way, what was measured.
 
     `inputs` and `outputs` are the binary's own; `interface_inputs` and `interface_outputs` the ONNX wrapper's, which
-    are float where the binary's are quantized. Golden files have the wrapper's dtypes.
+    are float where the binary's are quantized. Golden files have the wrapper's dtypes. `export` is None for a graph
+    that came as an ONNX file.
     """
 
     name: str
@@ -141,6 +153,7 @@ class ManifestGraph:
     rewrites: tuple[str, ...]
     numerics: tuple[ManifestOutput, ...]
     metrics: tuple[ManifestMetric, ...]
+    export: ManifestExport | None = None
 
 
 @dataclass(frozen=True)

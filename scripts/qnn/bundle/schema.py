@@ -17,6 +17,7 @@ from typing import Any
 from qnn.bundle.manifest import SCHEMA_VERSION, Manifest
 
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+_LATER = ("chain", "export")  # manifests older than these are read as well
 _SHA256 = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 
 
@@ -43,7 +44,7 @@ def _object(kind: type[Any], definitions: dict[str, Any]) -> dict[str, Any]:
         "properties": {
             name: dict(_SHA256) if name == "sha256" else _schema(hints[name], definitions) for name in fields
         },
-        "required": [name for name in fields if name != "chain"],  # manifests older than chains are read as well
+        "required": [name for name in fields if name not in _LATER],
         "additionalProperties": False,
     }
 
