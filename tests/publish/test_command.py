@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
+import sys
+import tarfile
+import textwrap
 from pathlib import Path
 
 from tests.publish import fake_hub_uploads, fake_releases
-from tests.publish.conftest import Shop, edit
+from tests.publish.conftest import TOY, Shop, edit
 from tests.publish.fake_releases import REPOSITORY
 
 FOLDER = ("--to", "folder", "--folder", "public")
@@ -96,9 +99,29 @@ def test_github_takes_only_the_models_that_want_it(shop: Shop, tmp_path: Path) -
         assert set(done.document["left_out"]) == names("SM8550", "SM8650", model="toy-b")
 
 
+def run_as_the_notes_say(notes: str, archive: Path, scratch: Path) -> dict[str, list[int]]:
+    """Open the session of the notes' Python lines in an unpacked archive; shapes of its outputs by name."""
+    with tarfile.open(archive) as packed:
+        packed.extractall(scratch / "unpacked", filter="data")
+    lines = notes.split("```python\n")[1].split("```")[0]
+    shown = 'import json; print("OUT", json.dumps({o.name: o.shape for o in session.get_outputs()}))'
+    done = subprocess.run(
+        [sys.executable, "-c", f"{textwrap.dedent(lines)}\n{shown}"],
+        cwd=scratch / "unpacked" / archive.name.removesuffix(".tar.gz"),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found: dict[str, list[int]] = json.loads(done.stdout.rpartition("OUT ")[2])
+    return found
+
+
 def test_a_folder_with_an_index_beside_it(shop: Shop) -> None:
     done = shop.forge("publish", "dist", "--to", "folder", "--folder", "public", "--index", "public")
     assert done.code == 0, done.err
+    notes = (shop.root / "public/toy/1.0/r1/README.md").read_text()
+    archive = shop.root / "public/toy/1.0/r1" / f"{TOY.format('SM8550')}.tar.gz"
+    assert run_as_the_notes_say(notes, archive, shop.root) == {"y": [1, 8, 1, 1]}
     index = json.loads((shop.root / "public/v1/models/toy/1.0.json").read_text())
     for entry in index["variants"][0]["files"]:
         [address] = entry["urls"]

@@ -139,8 +139,8 @@ def _run(story: Story) -> Iterator[str]:
     yield f"Every archive holds the raw context binary of each graph ({_binaries(manifest)}), an ONNX wrapper around it"
     yield f"({code(graph.wrapper)}), golden inputs and outputs, and a README.txt with commands to paste."
     yield ""
-    yield f"- **ONNX Runtime** with the QNN execution provider: open {code(graph.wrapper)}. With"
-    yield "  `session.disable_cpu_ep_fallback` set to `1` nothing can run on the CPU unnoticed."
+    yield f"- **ONNX Runtime** with the QNN execution provider opens {code(graph.wrapper)}:"
+    yield from ("", "  ```python", *(f"  {line}" for line in _onnxruntime(manifest, graph)), "  ```", "")
     yield "- **qnn-net-run** of a QAIRT SDK, on the device:"
     yield f"  `qnn-net-run --backend libQnnHtp.so --retrieve_context {graph.binary} --input_list"
     yield f"  golden/{graph.name}/input_list.txt`, with the flags that README.txt gives for the inputs' dtypes."
@@ -150,6 +150,17 @@ def _run(story: Story) -> Iterator[str]:
     yield ""
     yield "The runtime libraries are Qualcomm's and are not part of this release; `qnn-forge libs` collects them on"
     yield "your machine from the official packages."
+
+
+def _onnxruntime(manifest: Manifest, graph: ManifestGraph) -> Iterator[str]:
+    """README.txt in the archive has the same with inputs, and with the versions it was made with."""
+    yield "import onnxruntime as ort, onnxruntime_qnn as qnn"
+    yield 'ort.register_execution_provider_library("QNNExecutionProvider", qnn.get_library_path())'
+    yield 'devices = [d for d in ort.get_ep_devices() if d.ep_name == "QNNExecutionProvider"][:1]'
+    yield "options = ort.SessionOptions()"
+    yield "options.add_provider_for_devices(devices, {"
+    yield f'    "backend_path": qnn.get_qnn_htp_path(), "soc_model": "{manifest.chip.soc_id}"}})'
+    yield f'session = ort.InferenceSession("{graph.wrapper}", options)'
 
 
 def _binaries(manifest: Manifest) -> str:
