@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +20,7 @@ from qnn.index.document import IndexFallback
 from qnn.index.update import yank
 from tests.index.examples import manifest
 from tests.pull.conftest import FILES, Puller, Shop
+from tests.sources import fake_server as fake
 from tests.sources.fake_server import FakeServer
 
 
@@ -293,9 +299,6 @@ def test_a_fallback_without_a_graph_is_named_too() -> None:
 
 
 def test_help_imports_nothing_of_the_network() -> None:
-    import subprocess  # noqa: PLC0415
-    import sys  # noqa: PLC0415
-
     script = (
         "import sys\nfrom qnn.cli import run\n"
         "for name in ('pull', 'search', 'info'): run([name, '--help'])\n"
@@ -304,3 +307,49 @@ def test_help_imports_nothing_of_the_network() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stderr == "[]\n"
     assert "--require-attestation" in done.stdout
+
+
+def test_ctrl_c_ends_all_downloads_at_once_and_the_next_try_goes_on(
+    shop: Shop,
+    puller: Puller,
+    tls_server: FakeServer,
+    certificate_and_key: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    forge: Forge,
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate_and_key[0]))
+    files = [shop.publish(size=300_000)]
+    whole, archive = shop.archive(manifest("SM8650", model="other"), size=300_000, seed=5)
+    files.append(shop.enter(whole, archive))
+    shop.serve(tls_server)
+    under_way = threading.Barrier(3, timeout=60)
+
+    def endless(handler: fake.Handler) -> None:
+        content = (shop.index / handler.seen.path.lstrip("/")).read_bytes()
+        handler.head(200, Content_Length=len(content), ETag='"v1"')
+        handler.body(content[:100_000])
+        handler.wfile.flush()
+        under_way.wait()
+        for byte in content[100_000:]:
+            handler.body(bytes([byte]))
+            handler.wfile.flush()
+            time.sleep(0.05)
+
+    for file in files:
+        tls_server.routes[f"/{FILES}/{file.name}"] = endless
+    command = ["pull", "toy", "other", "--soc", "SM8650", "--from", tls_server.url(""), "--out", str(puller.out)]
+    process = subprocess.Popen([sys.executable, "-m", "qnn.cli", *command], stderr=subprocess.PIPE, text=True)
+    under_way.wait()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, puller.left()) == (130, [])
+    assert errors.lstrip().startswith("interrupted; what was finished is kept")
+    assert "Traceback" not in errors
+    shop.serve(tls_server)
+    tls_server.seen.clear()
+    for file in files:
+        tls_server.routes[f"/{FILES}/{file.name}"] = fake.file((shop.index / FILES / file.name).read_bytes())
+    assert forge(*command).code == 0
+    ranges = [seen.headers.get("range", "") for seen in tls_server.seen if FILES in seen.path]
+    assert len(ranges) == 2
+    assert all(asked.startswith("bytes=1000") for asked in ranges)

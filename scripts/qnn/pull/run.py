@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,6 +32,7 @@ from qnn.pull.fetch import obtain
 from qnn.pull.resolve import resolve
 from qnn.pull.unpack import unpack
 from qnn.pull.wish import Choice, Verdict, Wish
+from qnn.sources.protocol import Progress
 
 if TYPE_CHECKING:
     from qnn.provenance.attestation import Attested
@@ -123,9 +125,35 @@ def take_all(founds: Sequence[Found], out: Path, base: Base, desk: Desk, trust: 
     When one fails, those under way are finished and the first failure is raised: pull errors QF720 to QF731, bundle
     errors QF701 to QF703, provenance errors QF740 to QF745, OSError.
     """
+    stopping = _Stoppable(desk.progress)
+    work = replace(desk, progress=stopping)
     with ThreadPoolExecutor(max_workers=jobs) as pool:
-        futures = [pool.submit(_take, found, out, base, desk, trust) for found in founds]
+        futures = [pool.submit(_take, found, out, base, work, trust) for found in founds]
+        try:
+            wait(futures)
+        except KeyboardInterrupt:
+            stopping.stopped.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     return tuple(future.result() for future in futures)
+
+
+class _Stopped(Exception):
+    """Somebody pressed Ctrl-C: this download shall end."""
+
+
+class _Stoppable:
+    """Passes progress on, and ends a download at its next bytes once `stopped` is set."""
+
+    def __init__(self, inner: Progress) -> None:
+        self._inner = inner
+        self.stopped = threading.Event()
+
+    def advance(self, name: str, done_bytes: int, total_bytes: int | None) -> None:
+        """Raises _Stopped when it is time."""
+        if self.stopped.is_set():
+            raise _Stopped
+        self._inner.advance(name, done_bytes, total_bytes)
 
 
 def _take(found: Found, out: Path, base: Base, desk: Desk, trust: Trust) -> Taken:
