@@ -195,8 +195,9 @@ def test_the_modules_of_stages_are_those_the_keys_are_made_with(monkeypatch: pyt
     made = [
         keys.exported(target.variant, exported), keys.reference(target.variant, exported),
         keys.prepared(target.variant, graph), keys.samples(target.variant, graph),
-        keys.reference(target.variant, graph), keys.ranges(target.variant, graph, 1), keys.compiled(target, graph), keys.package(target),
-        keys.measured(target, graph), keys.metrics(target, graph), keys.bundle(target, verified=True),
+        keys.reference(target.variant, graph), keys.ranges(target.variant, graph, 1),
+        keys.compiled(target, graph), keys.package(target), keys.measured(target, graph),
+        keys.metrics(target, graph), keys.bundle(target, verified=True),
     ]  # fmt: skip
     said = stage_modules(toolchain.code_modules)
     taken: dict[str, set[str]] = {}
