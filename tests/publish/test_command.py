@@ -103,7 +103,7 @@ def run_as_the_notes_say(notes: str, archive: Path, scratch: Path) -> dict[str, 
     """Open the session of the notes' Python lines in an unpacked archive; shapes of its outputs by name."""
     with tarfile.open(archive) as packed:
         packed.extractall(scratch / "unpacked", filter="data")
-    lines = notes.split("```python\n")[1].split("```")[0]
+    lines = notes.split("```python\n")[1].split("```", maxsplit=1)[0]
     shown = 'import json; print("OUT", json.dumps({o.name: o.shape for o in session.get_outputs()}))'
     done = subprocess.run(
         [sys.executable, "-c", f"{textwrap.dedent(lines)}\n{shown}"],
