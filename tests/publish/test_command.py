@@ -174,3 +174,11 @@ def test_a_wrong_token_is_one_error_and_nothing_is_left_behind(shop: Shop, tmp_p
         assert (run.code, "QF756" in run.err) == (12, True)
         assert "hf_wrong" not in run.err + run.out
     assert not (shop.root / "index").exists()
+
+
+def test_what_the_index_cannot_take_is_not_published(shop: Shop) -> None:
+    (shop.root / "index/v1/models/toy").mkdir(parents=True)
+    (shop.root / "index/v1/models/toy/1.0.json").write_text('{"schema": 99}')
+    run = shop.forge("publish", "dist", *FOLDER, "--index", "index")
+    assert (run.code, "QF711" in run.err) == (9, True)
+    assert not list((shop.root).rglob("r1"))

@@ -229,6 +229,15 @@ def test_a_limit_is_waited_for_as_long_as_it_says(github: GithubTarget, releases
     assert sleeps.naps == [7.0, 7.0]
 
 
+def test_a_secondary_limit_without_a_header_is_waited_for(
+    github: GithubTarget, releases: FakeReleases, sleeps: Sleeps
+) -> None:
+    body = '{"message": "You have exceeded a secondary rate limit."}'
+    releases.troubles = [Trouble("GET", "matching-refs", 403, 1, body=body)]
+    assert github.look(UNIT).published == ()
+    assert sleeps.naps == [60.0]
+
+
 def test_a_limit_is_not_waited_for_longer_than_a_publish_waits(
     github: GithubTarget, releases: FakeReleases, sleeps: Sleeps
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from packaging.licenses import canonicalize_license_expression
 
@@ -60,3 +62,11 @@ def test_every_licence_in_the_tables_is_one_of_spdx_in_its_own_spelling() -> Non
         assert canonicalize_license_expression(licence) == licence
     assert not PERMISSIVE & COPYLEFT
     assert _HUB_LICENCES.keys() <= PERMISSIVE | COPYLEFT
+
+
+def test_the_documented_tables_are_these() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "publish.md").read_text(encoding="utf-8")
+    rows = {line.split(" | ")[0]: line.split(" | ")[1] for line in page.splitlines() if line.count(" | ") == 1}
+    assert set(rows["| permissive"].removesuffix(" |").split(", ")) == PERMISSIVE
+    [copyleft] = [row for name, row in rows.items() if name.startswith("| the same licence again")]
+    assert set(copyleft.removesuffix(" |").split(", ")) == COPYLEFT

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from qnn.bundle.manifest import ManifestSource
 from qnn.provenance.subject import ReleasedBundle, Subject
 from qnn.publish.card import model_card
-from qnn.publish.notes import SHORT_ROWS, Story, escape, release_notes
+from qnn.publish.github import GithubTarget
+from qnn.publish.notes import Story, escape, release_notes
 from qnn.publish.target import Unit
 from tests.provenance.conftest import BUNDLES
 
@@ -69,11 +70,14 @@ def test_weights_from_the_hub_are_named_as_the_base() -> None:
 
 def test_notes_of_a_thousand_files_are_what_github_takes() -> None:
     """GitHub refuses more than 125,000 characters; what is left out is in README.md."""
+    target = GithubTarget("acme/models")
+    assert target.introduction(STORY) == release_notes(STORY)
     name = "x" * 150
     many = tuple(ReleasedBundle(Subject(f"{name}{n:04d}.tar.gz", "11" * 32), BUNDLES[0].manifest) for n in range(995))
     story = replace(STORY, bundles=many)
-    assert len(release_notes(story, SHORT_ROWS)) < 125_000
-    assert "795 more rows are in README.md of this release." in release_notes(story, SHORT_ROWS)
+    short = target.introduction(story)
+    assert len(short) < 125_000
+    assert "795 more rows are in README.md of this release." in short
     assert f"{name}0994" in release_notes(story)
 
 

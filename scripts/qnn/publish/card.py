@@ -33,6 +33,8 @@ _HUB_TASKS = frozenset({
 def model_card(story: Story) -> str:
     """README.md of a Hub repository: YAML front matter, then the same as the notes, and what earlier revisions have."""
     lines = [*_front_matter(story), "", *body(story, story.unit.model, None)]
+    lines += ["", f"This is version {story.unit.version}, revision {story.revision}. Other versions and revisions are"]
+    lines += ["folders of this repository, each with a tag and a README.md of its own."]
     if story.earlier:
         lines += ["", "## Files of earlier revisions", "", "| file | revision |", "|---|---|"]
         lines += [f"| {code(name)} | r{revision} |" for name, revision in sorted(story.earlier)]

@@ -34,6 +34,8 @@ _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)
 _NO_LOGIN = 4  # gh's exit code when it has no token
 _PAGE = 100
+# docs.github.com, "Rate limits for the REST API": without a header, wait for at least one minute.
+_SECONDARY_PAUSE = 60.0
 _RUN_AGAIN = "run the same command later; it goes on from where it stood"
 
 
@@ -209,6 +211,8 @@ def _refusal(answer: Answer, method: str, path: str, *, repeatable: bool) -> Exc
         wait = retry_after(answer.headers)
         until = "" if wait is None else f" (it asks to wait {wait:.0f} s)"
         return Again(TargetLimited(f"{what}{until}", remedy=_RUN_AGAIN), wait)
+    if answer.status == 403 and "rate limit" in message.lower():  # the secondary one may come without any header
+        return Again(TargetLimited(what, remedy=_RUN_AGAIN), _SECONDARY_PAUSE)
     if answer.status >= 500:
         error = TargetFault(what, remedy=_RUN_AGAIN)
         return Again(error, retry_after(answer.headers)) if repeatable else error

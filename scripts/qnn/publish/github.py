@@ -15,7 +15,7 @@ from urllib.parse import quote
 from qnn.errors.publish import AnswerNotUnderstood, PublishedMeanwhile, ReadBackDiffers, TargetFault, TargetMissing
 from qnn.provenance import checksums
 from qnn.publish.gh import Gh
-from qnn.publish.notes import SHORT_ROWS, Story, release_notes
+from qnn.publish.notes import Story, release_notes
 from qnn.publish.patience import Again
 from qnn.publish.plan import Reconciled, reconcile, same
 from qnn.publish.target import Limits, LocalFile, Progress, Published, Release, RemoteFile, Shelf, Unit
@@ -25,6 +25,8 @@ _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+")
 _DRAFT = """query($owner: String!, $name: String!, $tag: String!) {
   repository(owner: $owner, name: $name) { release(tagName: $tag) { databaseId isDraft } }
 }"""
+# GitHub refuses a body of more than 125,000 characters.
+_LONGEST_BODY = 120_000
 _RUN_AGAIN = "run the same command again; the file is sent anew"
 
 
@@ -68,8 +70,9 @@ class GithubTarget:
         return Shelf(published, waiting)
 
     def introduction(self, story: Story) -> str:
-        """The notes, cut to what GitHub takes."""
-        return release_notes(story, SHORT_ROWS)
+        """The notes, with as many rows as GitHub takes; README.md of the release has them all."""
+        texts = (release_notes(story, rows) for rows in (None, 200, 50, 10, 0))
+        return next((text for text in texts if len(text) <= _LONGEST_BODY), f"{story.unit}: see README.md")
 
     def stage(self, release: Release, progress: Progress) -> None:
         """Bring the draft's assets to what is wanted, in rounds that each begin with GitHub's own account of them."""

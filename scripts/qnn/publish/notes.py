@@ -10,9 +10,6 @@ from qnn.bundle.manifest import Manifest, ManifestGraph, ManifestModel
 from qnn.provenance.subject import ReleasedBundle
 from qnn.publish.target import ATTESTATION, Unit
 
-# GitHub refuses bodies of more than 125,000 characters; a row of the table has up to about 300.
-SHORT_ROWS = 200
-
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|~#$])")
 
 
@@ -140,7 +137,7 @@ def _run(story: Story) -> Iterator[str]:
     yield f"({code(graph.wrapper)}), golden inputs and outputs, and a README.txt with commands to paste."
     yield ""
     yield f"- **ONNX Runtime** with the QNN execution provider opens {code(graph.wrapper)}:"
-    yield from ("", "  ```python", *(f"  {line}" for line in _onnxruntime(manifest, graph)), "  ```", "")
+    yield from ("", "  ```python", *(f"  {line}".rstrip() for line in _onnxruntime(manifest, graph)), "  ```", "")
     yield "- **qnn-net-run** of a QAIRT SDK, on the device:"
     yield f"  `qnn-net-run --backend libQnnHtp.so --retrieve_context {graph.binary} --input_list"
     yield f"  golden/{graph.name}/input_list.txt`, with the flags that README.txt gives for the inputs' dtypes."
@@ -154,12 +151,12 @@ def _run(story: Story) -> Iterator[str]:
 
 def _onnxruntime(manifest: Manifest, graph: ManifestGraph) -> Iterator[str]:
     """README.txt in the archive has the same with inputs, and with the versions it was made with."""
-    yield "import onnxruntime as ort, onnxruntime_qnn as qnn"
+    yield from ("import onnxruntime as ort, onnxruntime_qnn as qnn", "")
     yield 'ort.register_execution_provider_library("QNNExecutionProvider", qnn.get_library_path())'
     yield 'devices = [d for d in ort.get_ep_devices() if d.ep_name == "QNNExecutionProvider"][:1]'
     yield "options = ort.SessionOptions()"
-    yield "options.add_provider_for_devices(devices, {"
-    yield f'    "backend_path": qnn.get_qnn_htp_path(), "soc_model": "{manifest.chip.soc_id}"}})'
+    where = f'{{"backend_path": qnn.get_qnn_htp_path(), "soc_model": "{manifest.chip.soc_id}"}}'
+    yield f"options.add_provider_for_devices(devices, {where})"
     yield f'session = ort.InferenceSession("{graph.wrapper}", options)'
 
 
