@@ -56,6 +56,26 @@ def exported(
     return {"model.yaml": text, "export.py": f"PARTS = 'det', 'det-w8a8'\n\n\n{code}"}
 
 
+CHAIN = """\
+def feed(*, graph, turn, inputs, runs, sources): ...
+
+
+def evaluate(*, runs, reference, sources): ...
+"""
+
+
+def chain(feed: str = "feed: chain.py:feed", metrics: str = "metrics: {text: equal}") -> str:
+    """The number of samples, and a chain."""
+    return f"  count: 2\n  chain: {{{feed}, metric: chain.py:evaluate{', ' if metrics else ''}{metrics}}}\n"
+
+
+def alone(checks: str) -> dict[str, str]:
+    """The sample with its first graph only, and one more key under checks."""
+    text = edited(MODEL, MODEL[MODEL.index('  rec:\n    source: {"*"') : MODEL.index("buckets:")], "")
+    text = edited(text, MODEL[MODEL.index("  metric: metric.py") : MODEL.index("requires:")], f"  {checks}\n")
+    return {"model.yaml": text.replace(", length: 128", ""), "chain.py": CHAIN}
+
+
 FAULTS = (
     Fault("unknown key near a right one", "task: text", "tsk: text"),
     Fault("unknown key that belongs elsewhere", "requires:", "minutes: 3\nrequires:"),
@@ -138,6 +158,8 @@ FAULTS = (
     Fault("publish without licence", "  spdx: Apache-2.0", "  reason: nobody knows"),
     Fault("publish own", "  spdx: Apache-2.0\n  text: licence", "  spdx: LicenseRef-own"),
     Fault("publish no text", "  text: licence\n", ""),
+    Fault("licence of no commerce", "  spdx: Apache-2.0", "  spdx: CC-BY-NC-4.0"),
+    Fault("licence of the networks", "  spdx: Apache-2.0", "  spdx: MIT AND AGPL-3.0-only"),
     Fault("unbound", "large: {height: 640, width: 640, length: 128}", "large: {height: 640, wide: 640, length: 128}"),
     Fault(
         "no buckets",
@@ -201,6 +223,17 @@ FAULTS = (
     ),
     Fault("gate on an output that is cut away", "    reference: det\n", "    reference: det\n    outputs: [boxes]\n"),
     Fault("range of an unknown graph", "  count: 2\n", "  count: 2\n  ranges: {dte: {x: no matter}}\n"),
+    Fault("a chain", "  count: 2\n", chain(), {"chain.py": CHAIN}),
+    Fault("a chain without its function", "  count: 2\n", chain("feed: chain.py:fed"), {"chain.py": CHAIN}),
+    Fault(
+        "a chain of other parameters",
+        "  count: 2\n",
+        chain(),
+        {"chain.py": CHAIN.replace("turn, ", "").replace("runs, reference", "outputs, reference")},
+    ),
+    Fault("a chain with a metric that is not gated", "  count: 2\n", chain(metrics=""), {"chain.py": CHAIN}),
+    Fault("a chain of one graph", files=alone("chain: {feed: chain.py:feed}")),
+    Fault("a chain of one graph, often", files=alone("chain: {feed: chain.py:feed, rounds: 3}")),
     Fault("an export", files=exported()),
     Fault("an exported graph that is cut", files=exported(key="export: export.py:det\n    outputs: [boxes]")),
     Fault("an export and a source", files=exported(key="export: export.py:det\n    source: det")),

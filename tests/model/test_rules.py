@@ -116,4 +116,4 @@ def test_skipping_needs_a_hint_that_speaks(tmp_path: Path) -> None:
 
 def test_hints_are_the_rules_that_advise() -> None:
     hints = {rule.id for rule in RULES if rule.kind is Kind.HINT}
-    assert hints == {"QF105", "QF117", "QF122", "QF123", "QF132", "QF134", "QF138", "QF155", "QF172"}
+    assert hints == {"QF105", "QF117", "QF122", "QF123", "QF132", "QF134", "QF138", "QF155", "QF157", "QF172"}

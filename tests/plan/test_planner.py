@@ -314,3 +314,16 @@ def test_plan_and_build_agree_on_the_models_here(wanted: Wanted) -> None:
     ]
     left = sum(len(skip.socs) for skip in made.left_out)
     assert left == len(built.skipped)
+
+
+def test_a_model_of_a_restricted_licence_is_planned_only_when_that_is_allowed() -> None:
+    restricted = dataclasses.replace(outline(socs=("SM8650", "SM8550")), restriction="X forbids commercial use")
+    other = outline("other", socs=("SM8650",))
+    made = make_plan([restricted, other], Request(), TABLE)
+    assert [variant.model.name for variant in made.variants] == ["other"]
+    reason = "X forbids commercial use; --allow-restricted builds it all the same"
+    assert [(skip.model, skip.reason, sorted(skip.socs)) for skip in made.left_out] == [
+        ("toy", reason, ["SM8550", "SM8650"])
+    ]
+    allowed = make_plan([restricted, other], Request(allow_restricted=True), TABLE)
+    assert [variant.model.name for variant in allowed.variants] == ["other", "toy"]

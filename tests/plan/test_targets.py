@@ -35,8 +35,11 @@ MODEL = Model(
 )
 
 
-def names(*socs: str, model: Model = MODEL, **wanted: tuple[str, ...]) -> list[str]:
-    return [target.name for target in plan_build([model], Wanted(socs=socs, **wanted), TABLE).targets]
+def names(
+    *socs: str, model: Model = MODEL, buckets: tuple[str, ...] = (), precisions: tuple[str, ...] = ()
+) -> list[str]:
+    wanted = Wanted(socs=socs, buckets=buckets, precisions=precisions)
+    return [target.name for target in plan_build([model], wanted, TABLE).targets]
 
 
 def test_one_chip_gives_every_bucket_and_precision_in_order() -> None:
@@ -55,6 +58,25 @@ def test_buckets_and_precisions_narrow_it() -> None:
     assert bucket.value.remedy == "choose among: large, small"
     with pytest.raises(UnknownPrecision, match="toy has no precision int4"):
         names("SM8650", precisions=("int4",))
+
+
+def test_a_bucket_that_only_some_models_have_leaves_the_others_out() -> None:
+    other = dataclasses.replace(MODEL, name="other", buckets={"medium": {"n": 32}})
+    plan = plan_build([MODEL, other], Wanted(socs=("SM8650",), buckets=("med*",), precisions=("fp16",)), TABLE)
+    assert [target.name for target in plan.targets] == ["other-1-medium-fp16-SM8650"]
+
+
+def test_a_model_of_a_restricted_licence_is_built_only_when_that_is_allowed() -> None:
+    restricted = dataclasses.replace(MODEL, licence=Licence("AGPL-3.0-only"))
+    plan = plan_build([restricted, MODEL], Wanted(socs=("SM8650",), buckets=("small",)), TABLE)
+    assert [target.variant.model.licence.spdx for target in plan.targets] == ["MIT", "MIT"]
+    reason = "AGPL-3.0-only asks whoever offers a service with it to publish the service's source"
+    assert {skip.reason for skip in plan.skipped} == {f"{reason}; --allow-restricted builds it all the same"}
+    with pytest.raises(NothingToBuild) as nothing:
+        plan_build([restricted], Wanted(socs=("SM8650",)), TABLE)
+    assert "--allow-restricted" in nothing.value.details[0]
+    allowed = plan_build([restricted], Wanted(socs=("SM8650",), allow_restricted=True), TABLE)
+    assert [target.soc.name for target in allowed.targets] == ["SM8650"] * 4
 
 
 def test_a_chip_without_fp16_is_skipped_when_a_glob_brought_it_in() -> None:

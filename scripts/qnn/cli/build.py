@@ -23,6 +23,7 @@ from qnn.cli.options import jobs_option, json_option, store_option
     help="Run every binary on the emulator, or one chip of each arch.",
 )
 @click.option("--out", type=click.Path(path_type=Path), default=Path("dist"), show_default=True, help="Output folder.")
+@click.option("--allow-restricted", is_flag=True, help="Also models whose licence restricts their use (QF157).")
 @click.option("--keep-going", is_flag=True, help="Build what can be built after a failure.")
 @click.option("--dry-run", is_flag=True, help="Say what would be built and what the store has.")
 @jobs_option
@@ -35,6 +36,7 @@ def build(  # noqa: PLR0913, PLR0917 - one parameter an option
     buckets: tuple[str, ...],
     policy: str,
     out: Path,
+    allow_restricted: bool,
     keep_going: bool,
     dry_run: bool,
     jobs: int,
@@ -59,6 +61,7 @@ def build(  # noqa: PLR0913, PLR0917 - one parameter an option
         socs=tuple(part.strip() for expression in socs for part in expression.split(",") if part.strip()),
         buckets=buckets,
         precisions=precisions,
+        allow_restricted=allow_restricted,
     )
     plan = plan_build(loaded, wanted, load_table())
     request = BuildRequest(plan=plan, policy=policy, out=out, store=store, jobs=jobs, keep_going=keep_going)

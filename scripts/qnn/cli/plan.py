@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="Mark the plan as one that is not to be carried out.")
 @click.option("--github", is_flag=True, help="One line of JSON with the matrices of a workflow.")
 @click.option("--part", type=click.IntRange(min=1), metavar="N", help="With --github: which part of a large plan (1).")
+@click.option("--allow-restricted", is_flag=True, help="Also models whose licence restricts their use (QF157).")
 @click.option("--join", is_flag=True, help="No job for preparing a variant whose chips are compiled in one job.")
 @json_option
 def plan(  # noqa: PLR0913, PLR0917 - one parameter an option
@@ -62,6 +63,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one parameter an option
     dry_run: bool,
     github: bool,
     part: int | None,
+    allow_restricted: bool,
     join: bool,
     as_json: bool,
 ) -> None:
@@ -97,6 +99,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one parameter an option
         precisions=precisions,
         labels=dataclasses.replace(wishes, dry_run=wishes.dry_run or dry_run),
         changes=None if wishes.skip else _changes(base, changed, models_dir),
+        allow_restricted=allow_restricted,
     )
     outlines = read_outlines([folders[name] for name in folders_needed(list(folders), request)])
     made = make_plan(outlines, request, load_table())

@@ -18,6 +18,7 @@ import yaml
 
 from qnn.errors.model import InvalidModel, Problem
 from qnn.model.document import MAX_BYTES
+from qnn.model.licences import restriction
 from qnn.model.load import MODEL_FILE, load_model
 from qnn.model.spec import Graph, Model
 
@@ -42,6 +43,7 @@ class Outline:
     """A model without what planning does not need. `folder` is the path as it was given.
 
     `exclude` holds (chip expressions, reason). `samples` is how many samples every binary is verified with.
+    `restriction` is what qnn.model.licences says of the licence.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Outline:
     exclude: tuple[tuple[tuple[str, ...], str], ...]
     graphs: tuple[OutlineGraph, ...]
     samples: int
+    restriction: str = ""
 
 
 def read_outlines(folders: Sequence[Path]) -> tuple[Outline, ...]:
@@ -91,6 +94,7 @@ def outline_of(model: Model) -> Outline:
         exclude=tuple((exclusion.socs, exclusion.reason) for exclusion in model.targets.exclude),
         graphs=graphs,
         samples=model.checks.samples,
+        restriction=restriction(model.licence.spdx),
     )
 
 
@@ -187,6 +191,7 @@ def _outline(data: Any, folder: Path) -> Outline:
         exclude=tuple((_texts(item["socs"]), _text(item["reason"])) for item in targets.get("exclude", ())),
         graphs=tuple(OutlineGraph(_text(key), weights(graph)) for key, graph in _some(data["graphs"]).items()),
         samples=int(checks.get("count", 1)),
+        restriction=restriction(data["licence"].get("spdx")),
     )
 
 

@@ -16,14 +16,15 @@ from qnn.model.text import short
 from qnn.plan.changes import Changes
 from qnn.plan.labels import Labels
 from qnn.plan.outline import Outline
-from qnn.plan.targets import named_outright
+from qnn.plan.targets import named_outright, restricted_reason
 
 
 @dataclass(frozen=True)
 class Request:
     """What is asked for; an empty tuple means everything. `changes` is None where nothing was said of a change.
 
-    `socs` are chip expressions (qnn.chips.select), `buckets` and `precisions` globs.
+    `socs` are chip expressions (qnn.chips.select), `buckets` and `precisions` globs. Models under a licence that not
+    everybody may use are left out unless `allow_restricted`.
     """
 
     socs: tuple[str, ...] = ()
@@ -31,6 +32,7 @@ class Request:
     precisions: tuple[str, ...] = ()
     labels: Labels = field(default_factory=Labels)
     changes: Changes | None = None
+    allow_restricted: bool = False
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,9 @@ class _Planner:
         for bucket in _kept(model.buckets, self._request.buckets):
             for precision in _kept(model.precisions, self._request.precisions):
                 possible, skipped = self._possible(model, precision)
+                if model.restriction and not self._request.allow_restricted:
+                    left = tuple(soc.name for soc in possible)
+                    possible, skipped = (), ((restricted_reason(model.restriction), left), *skipped)
                 socs = self._chosen(possible, changed, whole=bool(why))
                 if socs:
                     chip_why = {soc.name: changed[soc.soc_id] for soc in socs if soc.soc_id in changed}

@@ -8,8 +8,12 @@ from dataclasses import dataclass
 
 from qnn.chips.select import is_glob, select
 from qnn.chips.table import ChipTable, Soc, needs_fp16, require_precision
+from qnn.errors.base import ForgeError
 from qnn.errors.plan import ChipNotTargeted, NothingToBuild, UnknownBucket, UnknownPrecision
+from qnn.model.licences import restriction
 from qnn.model.spec import Model
+
+_RESTRICTED = "--allow-restricted builds it all the same"
 
 
 @dataclass(frozen=True)
@@ -58,11 +62,15 @@ class BuildPlan:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the user asked for; an empty tuple means everything the model names."""
+    """What the user asked for; an empty tuple means everything the model names.
+
+    Models under a licence that not everybody may use (qnn.model.licences) are left out unless `allow_restricted`.
+    """
 
     socs: tuple[str, ...] = ()
     buckets: tuple[str, ...] = ()
     precisions: tuple[str, ...] = ()
+    allow_restricted: bool = False
 
 
 def plan_build(models: Sequence[Model], wanted: Wanted, table: ChipTable) -> BuildPlan:
@@ -71,15 +79,16 @@ def plan_build(models: Sequence[Model], wanted: Wanted, table: ChipTable) -> Bui
     A chip the user names outright must be possible for at least one model: else ChipNotTargeted (QF206) when the
     models exclude it, NoFp16 (QF204) when the precisions need what it has not. A chip that only a glob or a word
     brought in is skipped instead. Raises NothingToBuild (QF207) when no target is left, UnknownBucket (QF208) and
-    UnknownPrecision (QF209) for names a model does not have, and the errors of qnn.chips.select.
+    UnknownPrecision (QF209) for names that none of the models has, and the errors of qnn.chips.select.
     """
     targets: list[Target] = []
     skipped: list[Skipped] = []
-    for model in models:
+    for model, variants in _having(models, wanted):
+        restricted = "" if wanted.allow_restricted else restriction(model.licence.spdx)
         chosen = _chips(model, wanted, table)
-        for variant in variants_of(model, wanted):
+        for variant in variants:
             for soc, excluded in chosen:
-                reason = excluded or _lacks(soc, variant.precision)
+                reason = (restricted and restricted_reason(restricted)) or excluded or _lacks(soc, variant.precision)
                 if reason:
                     skipped.append(Skipped(variant, soc, reason))
                 else:
@@ -92,6 +101,25 @@ def plan_build(models: Sequence[Model], wanted: Wanted, table: ChipTable) -> Bui
             details=[f"{skip.variant.name} on {skip.soc.name}: {skip.reason}" for skip in skipped[:10]],
         )
     return BuildPlan(tuple(targets), tuple(skipped))
+
+
+def _having(models: Sequence[Model], wanted: Wanted) -> list[tuple[Model, tuple[Variant, ...]]]:
+    """The models that have the buckets and precisions that are wanted; when none has, the error of the first."""
+    having = []
+    faults: list[ForgeError] = []
+    for model in models:
+        try:
+            having.append((model, variants_of(model, wanted)))
+        except (UnknownBucket, UnknownPrecision) as fault:
+            faults.append(fault)
+    if faults and not having:
+        raise faults[0]
+    return having
+
+
+def restricted_reason(restricted: str) -> str:
+    """Why a model of such a licence is left out."""
+    return f"{restricted}; {_RESTRICTED}"
 
 
 def variants_of(model: Model, wanted: Wanted) -> tuple[Variant, ...]:
@@ -133,6 +161,8 @@ def _require_named(named: frozenset[int], targets: Sequence[Target], skipped: Se
         if skip.soc.soc_id in named - possible:
             if skip.reason == _lacks(skip.soc, skip.variant.precision):
                 require_precision(skip.soc, skip.variant.precision)
+            if skip.reason.endswith(_RESTRICTED):
+                continue  # that no model is left is said below
             raise ChipNotTargeted(
                 f"{skip.soc.name} is not a target of {skip.variant.model.name}: {skip.reason}",
                 remedy="leave the chip out, or change `targets` in the model.yaml",

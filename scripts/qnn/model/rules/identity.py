@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 
 from qnn.errors.model import Kind, Problem
+from qnn.model.licences import restriction
 from qnn.model.nearest import suggest
 from qnn.model.rules.base import Rule
 from qnn.model.rules.subject import Subject
@@ -133,6 +134,29 @@ class LicenceTextForPublishing(Rule):
         if _published(subject) and spdx and "LicenseRef-" not in spdx and not subject.has("licence", "text"):
             message = f"{short(spdx)} asks that its text goes along, and licence.text names none"
             yield cls.problem(subject.at_key("licence"), message, "add the text as a source and name it there")
+
+
+class RestrictedLicence(Rule):
+    """What: The licence of the weights forbids commercial use or changed versions, or asks for the source of services
+    (AGPL).
+
+    Why: Whoever takes such a model for one like the others may break its licence without knowing. So `qnn-forge build`
+    and `qnn-forge plan` leave it out, and CI does, unless `--allow-restricted` is given.
+
+    Mend: Look for the same task under a free licence. If there is none, keep the model and skip this hint with the
+    reason why it is worth having.
+    """
+
+    id = "QF157"
+    title = "a licence that restricts use"
+    kind = Kind.HINT
+
+    @classmethod
+    def check(cls, subject: Subject) -> Iterator[Problem]:
+        found = restriction(subject.text("licence", "spdx"))
+        if found:
+            place = subject.at_value("licence", "spdx")
+            yield cls.problem(place, found, "it is built with --allow-restricted only")
 
 
 def _published(subject: Subject) -> bool:
