@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import onnx as onnx_package
 
 float32, float64, int64, bfloat16 = "float32", "float64", "int64", "bfloat16"
 _OPERATORS = {"relu": "Relu", "add": "Add", "double": "Add"}
@@ -103,7 +102,14 @@ class Module:
     buffers = parameters
 
 
+def _onnx_package() -> Any:
+    import onnx  # noqa: PLC0415 - an environment without it can do all but export
+
+    return onnx
+
+
 def _export(module: Module, inputs: tuple[Tensor, ...], file: str | None = None, **options: Any) -> Any:
+    onnx_package = _onnx_package()
     if (options["opset_version"] or 0) > 1000:
         raise ValueError(f"the exporter knows no opset {options['opset_version']}")
     names = {id(tensor): name for tensor, name in zip(inputs, options["input_names"], strict=True)}
@@ -136,6 +142,7 @@ def _export(module: Module, inputs: tuple[Tensor, ...], file: str | None = None,
 
 
 def _emit(tensor: Tensor, names: dict[int, str], nodes: list[Any], weights: list[Any], planted: str) -> None:
+    onnx_package = _onnx_package()
     if not tensor.maker:
         if id(tensor) not in names:
             names[id(tensor)] = f"weight_{len(weights)}"
@@ -150,6 +157,7 @@ def _emit(tensor: Tensor, names: dict[int, str], nodes: list[Any], weights: list
 
 
 def _info(tensor: Tensor, names: dict[int, str]) -> Any:
+    onnx_package = _onnx_package()
     kind = onnx_package.helper.np_dtype_to_tensor_dtype(tensor.array.dtype)
     return onnx_package.helper.make_tensor_value_info(names[id(tensor)], kind, tensor.shape)
 

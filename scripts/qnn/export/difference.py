@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# A cosine of 0.999999 is an error of 0.14 % of the norm. Models of 4 to 150 M parameters, exported by torch 2.13 and
-# run by ONNX Runtime 1.32, are at 1 - 1e-9 or better; one GELU in its tanh form instead of erf is at 1 - 1e-7, and is
-# what the bound on single elements is for.
+# A cosine of 0.999999 is an error of 0.14 % of the norm. Measured on seven models of 0.01 to 23 M parameters (torch
+# 2.13, ONNX Runtime 1.32): cosines of 1 - 1e-11 or better, no element off by more than 1e-5. The bound on single
+# elements finds what a cosine hides: one wrong channel, a border, a slightly other formula.
 COSINE = 0.999999
 RELATIVE = 1e-4  # of the largest element
 ABSOLUTE = 1e-6
