@@ -19,6 +19,7 @@ from qnn.errors.system import InternalFault, from_os_error
 # command → (module:attribute, one line of help). The help stands here so that `qnn-forge --help` imports nothing.
 _COMMANDS = {
     "build": ("qnn.cli.build:build", "Build verified bundles for chips from models."),
+    "device": ("qnn.cli.device:device", "Check bundles on a phone, through adb."),
     "doctor": ("qnn.cli.doctor:doctor", "Say what can be done on this machine and what is in the way."),
     "explain": ("qnn.cli.explain:explain", "Explain an error or lint id (QFnnn)."),
     "htp-config": ("qnn.cli.htp_config:htp_config", "Write the HTP configuration files for a chip."),

@@ -22,6 +22,8 @@ _COPY_SECONDS = 900.0
 # A command's last line. Without it the connection broke: adb itself gives no exit code then, or 0.
 _STATUS = re.compile(r"\nqnn-forge-status:(\d{1,3})\r?\n?\Z")
 _FULL = ("no space left on device", "not enough space", "disk quota exceeded")
+# adb's own words for a connection that broke; its list of devices may lag behind.
+_GONE = ("device offline", "error: closed", "connect failed: closed", "protocol fault", "connection reset")
 _SAID_LINES = 8
 
 
@@ -135,6 +137,8 @@ class Device:
         """Why something failed: the device went away, is full, or refused."""
         self._require_there()
         said = "\n".join(lines).lower()
+        if any(words in said for words in _GONE):
+            return _lost(self.serial, lines[-1])
         if any(words in said for words in _FULL):
             return DeviceFull(
                 f"the device has no room to {doing}",
