@@ -18,7 +18,10 @@ from qnn.verify.comparison import Kind
 
 @dataclass(frozen=True)
 class GraphResult:
-    """One graph of a bundle: bytes of its binary, worst cosine of its outputs, its metric in a few words."""
+    """One graph of a bundle: bytes of its binary, worst cosine of its outputs, its metric in a few words.
+
+    The row ``chain`` is no graph but all of them in a row; it has no size.
+    """
 
     graph: str
     size: int
@@ -60,7 +63,7 @@ def graph_results(bundle: Path) -> tuple[GraphResult, ...]:
     """
     document = json.loads((bundle / "manifest.json").read_text(encoding="utf-8"))
     sizes = {file["path"]: file["size"] for file in document["files"]}
-    return tuple(
+    graphs = tuple(
         GraphResult(
             graph=graph["name"],
             size=sizes[graph["binary"]],
@@ -69,6 +72,23 @@ def graph_results(bundle: Path) -> tuple[GraphResult, ...]:
             metric=", ".join(_metric(metric) for metric in graph["metrics"]),
         )
         for graph in document["graphs"]
+    )
+    return (*graphs, *_chain(document.get("chain")))
+
+
+def _chain(chain: Mapping[str, Any] | None) -> tuple[GraphResult, ...]:
+    """A row for the graphs run one after another; its cosine is that of the last one, where it can be compared."""
+    if chain is None:
+        return ()
+    last = chain["graphs"][-1]["numerics"]
+    return (
+        GraphResult(
+            graph="chain",
+            size=0,
+            cosine=min((o["cosine"] for o in last if o["cosine"] is not None), default=None),
+            max_abs=max((o["max_abs"] for o in last if o["max_abs"] is not None), default=None),
+            metric=", ".join(_metric(metric) for metric in chain["metrics"]),
+        ),
     )
 
 

@@ -1,0 +1,1 @@
+"""All models of models/ on one chip of each kind: built, verified, and written up in docs/zoo.md."""
