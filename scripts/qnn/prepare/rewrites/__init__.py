@@ -42,6 +42,8 @@ MODULES: tuple[str, ...] = (
     "quantized_gather_index",
     "quantized_layer_norm",
     "quantized_silu_flat",
+    "quantized_matmul_weight",
+    "quantized_cum_sum",
 )
 
 

@@ -1,8 +1,9 @@
-"""AveragePool with padding or ceil_mode as a Pad, a plain AveragePool and a product with constant factors."""
+"""AveragePool with padding or ceil_mode as a depthwise Conv and a product with constant factors."""
 
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy
 import onnx
@@ -15,7 +16,6 @@ from qnn.prepare.rewrites.view import Array, GraphView, attribute
 from qnn.prepare.runtime import RuntimeRefusedError, load_cpu, run_cpu
 
 NAME = "average-pool-padded"
-_PADS_INPUT = 11
 
 
 def _apply(model: ModelProto) -> list[Change]:
@@ -37,7 +37,7 @@ def _apply(model: ModelProto) -> list[Change]:
             changes.append(refused(NAME, node, "a window lies in the padding alone, or its type is not float32"))
             continue
         _replace(view, node, found, factors)
-        changes.append(applied(NAME, node, f"pads {[*found.begins, *found.ends]} written out as Pad"))
+        changes.append(applied(NAME, node, f"a depthwise Conv with pads {[*found.begins, *found.ends]}"))
     return changes
 
 
@@ -55,24 +55,26 @@ def _is_faulty(node: NodeProto, found: Windows) -> bool:
 
 
 def _replace(view: GraphView, node: NodeProto, found: Windows, factors: Array) -> None:
-    name = f"{node.output[0]}_padded"
-    pads = [0, 0, *found.begins, 0, 0, *found.ends]
-    if view.opset() < _PADS_INPUT:
-        source = view.add_node("Pad", [node.input[0]], name, pads=pads)
-    else:
-        source = view.add_node("Pad", [node.input[0], view.add_constant(f"{name}_pads", numpy.array(pads))], name)
+    """A Conv of 1 / K a channel over zeros beyond the border, and what each window has to be multiplied by.
+
+    Not an AveragePool over an explicit Pad: the compiler takes the two together and is wrong again.
+    """
+    name, channels = str(node.output[0]), (view.shape(node.input[0]) or (0, 0))[1]
+    kernel = numpy.full((channels, 1, *found.kernel), 1.0 / prod(found.kernel), numpy.float32)
+    weights = view.add_constant(f"{name}_shares", kernel)
+    attributes = {**_attributes(found), "group": channels, "pads": [*found.begins, *found.ends]}
     if numpy.allclose(factors, 1.0, rtol=1e-6):
-        _plain(view, node, source, found)
+        view.replace(node, "Conv", [str(node.input[0]), weights], **attributes)
         return
-    mean = view.add_node("AveragePool", [source], f"{node.output[0]}_mean", **_attributes(found))
-    view.replace(node, "Mul", [mean, view.add_constant(f"{node.output[0]}_factors", factors.astype(numpy.float32))])
+    mean = view.add_node("Conv", [str(node.input[0]), weights], f"{name}_mean", **attributes)
+    view.replace(node, "Mul", [mean, view.add_constant(f"{name}_factors", factors.astype(numpy.float32))])
 
 
 def _plain(view: GraphView, node: NodeProto, source: str, found: Windows) -> None:
     view.replace(node, "AveragePool", [source], **_attributes(found))
 
 
-def _attributes(found: Windows) -> dict[str, list[int]]:
+def _attributes(found: Windows) -> dict[str, Any]:
     stated = {"kernel_shape": list(found.kernel), "strides": list(found.strides)}
     return stated if set(found.dilations) == {1} else {**stated, "dilations": list(found.dilations)}
 
@@ -106,11 +108,11 @@ def _factors(node: NodeProto, found: Windows, opset: int) -> Array | None:
 
 REWRITE = Rewrite(
     name=NAME,
-    title="AveragePool with padding becomes Pad and a plain AveragePool",
+    title="AveragePool with padding becomes a depthwise Conv",
     pattern="AveragePool with ceil_mode or padding, other than odd windows with half their size as padding on two axes",
     why="The compiler fills the last window of ceil_mode with garbage, counts padding wrongly at strides of "
-    "1, and ends with an error or a crash for some sizes. A plain AveragePool over explicit zeros is "
-    "right in every form swept; a constant factor a window takes the padding out of the mean.",
+    "1, and ends with an error or a crash for some sizes. A Conv of equal shares over zeros is right in "
+    "every form swept; a constant factor a window takes the padding out of the mean.",
     default=True,
     apply=_apply,
 )

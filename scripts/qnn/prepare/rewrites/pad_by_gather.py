@@ -31,6 +31,9 @@ def _apply(model: ModelProto) -> list[Change]:
             for axis, (size, (begin, end)) in enumerate(zip(shape, pads, strict=True))
             if (begin, end) != (0, 0)
         ]
+        if mode == "wrap" and any(pad < 0 for pair in pads for pad in pair):
+            changes.append(refused(NAME, node, "mode wrap with negative pads"))
+            continue
         plain = len(shape) <= _REFLECT_RANK and all(begin >= 0 and end >= 0 for begin, end in pads)
         if not moves or (mode == "reflect" and plain):
             continue

@@ -53,16 +53,23 @@ def windows(view: GraphView, node: NodeProto) -> Windows | None:
     strides = tuple(attribute(node, "strides", [1] * rank))
     dilations = tuple(attribute(node, "dilations", [1] * rank))
     reach = [(size - 1) * step + 1 for size, step in zip(kernel, dilations, strict=True)]
+    counts = after[2:]
+    mode = attribute(node, "auto_pad", b"NOTSET")
+    pads = list(attribute(node, "pads", [0] * (2 * rank)))
+    if mode not in (b"SAME_UPPER", b"SAME_LOWER"):
+        # Shape inference counts a last window that begins behind the input; ONNX Runtime leaves it out.
+        counts = tuple(
+            count - 1 if count > 1 and (count - 1) * stride >= n + begin else count
+            for count, stride, n, begin in zip(counts, strides, before[2:], pads[:rank], strict=True)
+        )
     needed = [
         (count - 1) * stride + size - n
-        for count, stride, size, n in zip(after[2:], strides, reach, before[2:], strict=True)
+        for count, stride, size, n in zip(counts, strides, reach, before[2:], strict=True)
     ]
-    pads = list(attribute(node, "pads", [0] * (2 * rank)))
-    mode = attribute(node, "auto_pad", b"NOTSET")
     if mode in (b"SAME_UPPER", b"SAME_LOWER"):
         totals = [max(0, total) for total in needed]
         begins = [total // 2 if mode == b"SAME_UPPER" else total - total // 2 for total in totals]
         pads = [*begins, *(total - begin for total, begin in zip(totals, begins, strict=True))]
     begins, stated = pads[:rank], pads[rank:]
     ends = [max(0, total - begin) for total, begin in zip(needed, begins, strict=True)]
-    return Windows(before[2:], kernel, strides, dilations, tuple(begins), tuple(ends), tuple(stated), tuple(after[2:]))
+    return Windows(before[2:], kernel, strides, dilations, tuple(begins), tuple(ends), tuple(stated), tuple(counts))
