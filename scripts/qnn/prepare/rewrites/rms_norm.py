@@ -17,6 +17,13 @@ from qnn.prepare.rewrites.view import GraphView, attribute
 
 NAME = "rms-norm"
 _OPSET = 23
+_LOSSLESS = frozenset(
+    {
+        (TensorProto.FLOAT, TensorProto.FLOAT),
+        (TensorProto.FLOAT16, TensorProto.FLOAT),
+        (TensorProto.FLOAT16, TensorProto.FLOAT16),
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -63,9 +70,9 @@ def _match(view: GraphView, node: NodeProto) -> _Norm | None:
 
 
 def _through_casts(view: GraphView, name: str) -> str:
-    """The tensor before casts between float types."""
+    """The tensor before casts that lose nothing: from float16 to float32, or from a type to itself."""
     node = view.maker(name, "Cast")
-    while node is not None and view.is_float(node.input[0]) and view.is_float(name):
+    while node is not None and (view.dtype(node.input[0]), view.dtype(name)) in _LOSSLESS:
         name = node.input[0]
         node = view.maker(name, "Cast")
     return name
@@ -106,16 +113,17 @@ def _power(view: GraphView, name: str, exponent: float) -> str | None:
 
 def _mean_square(view: GraphView, name: str) -> tuple[str, float, NodeProto] | None:
     """(x, epsilon, the ReduceMean) of mean(x²) + epsilon."""
-    plus = view.maker(_through_casts(view, name), "Add")
-    if plus is None:
-        return None
-    for position in (0, 1):
-        epsilon = view.scalar(plus.input[1 - position])
-        mean = view.maker(_through_casts(view, plus.input[position]), "ReduceMean")
-        if epsilon is not None and epsilon >= 0 and mean is not None:
-            squared = _squared(view, _through_casts(view, mean.input[0]))
-            return None if squared is None else (squared, epsilon, mean)
-    return None
+    inner, epsilon = _through_casts(view, name), 0.0
+    plus = view.maker(inner, "Add")
+    if plus is not None:
+        found = next((i for i in (0, 1) if view.scalar(plus.input[i]) is not None), None)
+        if found is None:
+            return None
+        epsilon = view.scalar(plus.input[found]) or 0.0
+        inner = _through_casts(view, plus.input[1 - found])
+    mean = view.maker(inner, "ReduceMean")
+    squared = None if mean is None else _squared(view, _through_casts(view, mean.input[0]))
+    return None if mean is None or squared is None or epsilon < 0 else (squared, epsilon, mean)
 
 
 def _squared(view: GraphView, name: str) -> str | None:

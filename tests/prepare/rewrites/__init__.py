@@ -1,0 +1,1 @@
+"""Tests of the rewrites, one file for each kind of them."""
