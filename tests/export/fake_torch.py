@@ -15,6 +15,7 @@ import numpy as np
 
 float32, float64, int64, bfloat16 = "float32", "float64", "int64", "bfloat16"
 _OPERATORS = {"relu": "Relu", "add": "Add", "double": "Add"}
+_state = {"random": np.random.default_rng()}
 DROP = False  # whether the exporter drops inputs that nothing uses
 _WRONG = {"relu": "LeakyRelu", "add": "Sub"}
 
@@ -61,7 +62,7 @@ def ones(*shape: int, dtype: str = float32) -> Tensor:
 
 
 def rand(*shape: int) -> Tensor:
-    return Tensor(np.random.rand(*shape).astype(np.float32))
+    return Tensor(_state["random"].random(shape, np.float32))
 
 
 def from_numpy(array: Any) -> Tensor:
@@ -163,7 +164,7 @@ def _info(tensor: Tensor, names: dict[int, str]) -> Any:
 
 
 def manual_seed(seed: int) -> None:
-    np.random.seed(seed)
+    _state["random"] = np.random.default_rng(seed)
 
 
 def set_num_threads(count: int) -> None:

@@ -58,11 +58,18 @@ def test_outputs_without_names_get_some_and_none_is_left_out(bench: Bench, retur
     assert bench.hold(row(1, 2, 3, -4)).max_abs == 0
 
 
-def test_two_exports_in_two_places_are_the_same_bytes_without_paths(bench: Bench) -> None:
+@pytest.mark.parametrize("source", ["torch.rand(1, 4)", "tensor(np.random.rand(1, 4))", "tensor([[random.random()]])"])
+def test_two_exports_in_two_places_are_the_same_bytes_without_paths(bench: Bench, source: str) -> None:
     body = """
+    import random
+    import numpy as np
+
+    def tensor(values):
+        return torch.from_numpy(np.array(values, np.float32))
+
     class Random(torch.nn.Module):
         def __init__(self):
-            self.weight = torch.rand(1, 4)
+            self.weight = SOURCE
 
         def forward(self, x):
             return torch.add(x, self.weight)
@@ -71,8 +78,8 @@ def test_two_exports_in_two_places_are_the_same_bytes_without_paths(bench: Bench
         print("to the log")
         return {"module": Random(), "inputs": {"x": torch.zeros(1, 4)}}
     """
-    bench.export(body)
-    bench.export(body, out="again")
+    bench.export(body.replace("SOURCE", source))
+    bench.export(body.replace("SOURCE", source), out="again")
     first, second = bench.onnx.read_bytes(), (bench.root / "again" / "net.onnx").read_bytes()
     assert hashlib.sha256(first).digest() == hashlib.sha256(second).digest()
     assert str(bench.root).encode() not in first

@@ -97,16 +97,23 @@ def test_what_it_prints_goes_to_the_log_and_disturbs_nothing(bench: Bench, capfd
 
 
 def test_a_fork_that_comes_back_too_gives_one_export(bench: Bench) -> None:
-    bench.export(GOOD.replace("    return", "    import os; os.fork()\n    return"))
+    class_ = "class Loud(Net):\n    def forward(self, x):\n        print('forward')\n        return torch.relu(x)\n\n\n"
+    bench.export(class_ + GOOD.replace("Net()", "Loud()").replace("    return", "    import os; os.fork()\n    return"))
+    assert bench.log.read_text().count("forward") == 2  # once to look at the outputs, once to export
     assert sorted(path.name for path in bench.onnx.parent.iterdir()) == ["export.json", "net.onnx"]
 
 
 def test_what_it_leaves_running_is_ended_even_in_a_session_of_its_own(bench: Bench) -> None:
     pid = bench.root / "pid"
-    start = f"""    import subprocess, sys
-    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
-    open({str(pid)!r}, "w").write(str(child.pid))
-    return"""
+    bench.write(
+        "daemon.py",
+        f"import os, time\nif os.fork(): os._exit(0)\nos.setsid()\nif os.fork(): os._exit(0)\n"
+        f"open({str(pid)!r}, 'w').write(str(os.getpid()))\ntime.sleep(600)\n",
+    )
+    start = """    import os, subprocess, sys, time
+    subprocess.run([sys.executable, os.path.join(os.path.dirname(__file__), "daemon.py")], check=True)
+    while not os.path.exists(PID) or not open(PID).read(): time.sleep(0.05)
+    return""".replace("PID", repr(str(pid)))
     bench.export(GOOD.replace("    return", start))
     assert ended(int(pid.read_text()))
 
