@@ -6,10 +6,11 @@ from qnn.errors.base import ExitCode, ForgeError
 class PublishedFileMissing(ForgeError):
     """What: There is nothing at an address of the index, or access to it is refused (HTTP 401, 403, 404 or 410).
 
-    Why: The address given with `--from` is not that of an index, a release was deleted, or a private repository hides
-    its files from those without a token.
+    Why: The address given with `--from` is not that of an index, a release was deleted, or the files are private: pull
+    sends no token to anybody.
 
-    Mend: Check the address. If the index names a file that does not exist, report it to whoever keeps the index.
+    Mend: Check the address. If the index names a file that does not exist, report it to whoever keeps the index. Fetch
+    private files with their host's own tool into a folder that has the index too, and pull with `--from DIR`.
     """
 
     id = "QF720"
