@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # The demo of the README: two real models for six chips of six years.
 CHIPS := SM8550,SM8650,SM8750,SM8850,QCS8550,SA8295
 
-.PHONY: build test image-test docs bench constraints clean
+.PHONY: build test image-test docs bench zoo constraints clean
 
 build: $(VENV)/installed  ## Build the demo bundles into dist/
 	$(BIN)/qnn-forge build silero-vad ppocr-v4 --soc $(CHIPS) --out dist
@@ -38,6 +38,9 @@ docs: $(VENV)/installed-dev  ## Write the generated pages again
 
 bench: $(VENV)/installed-dev  ## Run the benchmarks and write docs/performance.md
 	$(BIN)/python -m benchmarks
+
+zoo: $(VENV)/installed-dev  ## Build and verify every model on one chip of each kind (hours) and write docs/zoo.md
+	$(BIN)/python -m benchmarks.zoo
 
 constraints:  ## Resolve the newest versions into constraints.txt (then run the tests)
 	rm -rf $(VENV)

@@ -34,6 +34,10 @@ def main() -> int:
     table = load_table()
     plan = plan_build(models, Wanted(socs=(options.soc,)), table)
     known = records.load(options.records)
+    for file in sorted(options.merge.glob("*.json")) if options.merge else ():
+        known |= records.load(file)
+    if options.merge:
+        records.save(options.records, known.values())
     if not options.page:
         for record in _built(page.in_order(plan), known, options):
             known[record.key] = record
@@ -57,6 +61,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="where bundles go")
     parser.add_argument("--records", type=Path, default=RECORDS, help="what was measured so far")
     parser.add_argument("--jobs", type=int, default=2, help="bundles at once")
+    parser.add_argument("--merge", type=Path, metavar="FOLDER", help="add the records of all .json files there first")
     parser.add_argument("--page", action="store_true", help="write the page from the records, build nothing")
     return parser.parse_args()
 

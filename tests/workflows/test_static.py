@@ -39,7 +39,7 @@ jobs:
 
 def test_there_are_the_workflows_a_maintainer_expects() -> None:
     assert {
-        "build-models", "pull-request", "comment", "nightly", "release", "docker", "ci", "security",
+        "build-models", "pull-request", "comment", "nightly", "release", "docker", "ci", "security", "zoo",
     } <= NAMES  # fmt: skip
 
 
