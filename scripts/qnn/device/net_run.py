@@ -63,8 +63,8 @@ def _line(place: Place, binary: str, input_list: str, options: list[str]) -> str
 def output_files(paths: Iterable[str], names: Iterable[str], sample: int, graph: str) -> dict[str, str]:
     """Tensor name → path of its file in ``Result_<sample>``, from all paths that were fetched.
 
-    The program replaces characters in names that it does not like in paths, and which ones is not documented: so a name
-    without a file of its own is compared by letters and digits, and must fit exactly one. Raises OutputsMissing (QF795).
+    The program replaces characters in names that it does not like in paths; which ones is not documented. So a name
+    without a file of its own is compared by letters and digits and must fit exactly one. Raises OutputsMissing (QF795).
     """
     exact: dict[str, list[str]] = {}
     there: dict[str, list[str]] = {}

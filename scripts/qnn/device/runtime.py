@@ -64,7 +64,9 @@ def from_archive(archive: Path, folder: Path, chip: Soc) -> Runtime:
         qairt_key(qairt)
     except (ValueError, KeyError, TypeError):
         raise _unusable(f"{archive.name} holds a manifest.json that is not one of qnn-forge libs") from None
-    if system != ("qnn-libs", "android", "aarch64"):
+    if system[0] != "qnn-libs":
+        raise _unusable(f"{archive.name} is no set of libraries but {system[0]!r:.40}")
+    if system[1:] != ("android", "aarch64"):
         raise _unusable(f"{archive.name} is for {system[1]} on {system[2]}; the device needs android on aarch64")
     libraries = tuple(_held(root / path, sha256, archive.name) for path, sha256 in sorted(files))
     return _checked(Runtime(qairt, build_id, archive.name, libraries), chip)
