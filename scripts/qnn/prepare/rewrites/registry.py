@@ -40,8 +40,40 @@ def apply_rewrites(model: ModelProto, settings: Mapping[str, bool]) -> tuple[Mod
 
 
 def _settle(model: ModelProto) -> ModelProto:
+    _drop_identities(model)
     canonical.sort_graph(model)
     canonical.settle_names(model)
     model = shapes.infer(model)
     complete_shapes(model)
     return model
+
+
+def _drop_identities(model: ModelProto) -> None:
+    """Let readers of an Identity read what it reads; one that makes an output stays only where it must."""
+    graph = model.graph
+    border = {value.name for value in (*graph.input, *graph.output)} | {tensor.name for tensor in graph.initializer}
+    renames: dict[str, str] = {}
+    kept = []
+    for node in graph.node:
+        if node.op_type != "Identity" or node.domain not in ("", "ai.onnx"):
+            kept.append(node)
+        elif node.output[0] not in border and node.output[0] not in renames:
+            renames[node.output[0]] = node.input[0]
+        elif node.input[0] not in border and node.input[0] not in renames:
+            renames[node.input[0]] = node.output[0]
+        else:
+            kept.append(node)
+    if not renames:
+        return
+    for node in kept:
+        for names in (node.input, node.output):
+            for index, name in enumerate(names):
+                names[index] = _end(name, renames)
+    del graph.node[:]
+    graph.node.extend(kept)
+
+
+def _end(name: str, renames: Mapping[str, str]) -> str:
+    while name in renames:
+        name = renames[name]
+    return name
