@@ -1,7 +1,9 @@
-"""MaxPool with ceil_mode as one with end pads, and MaxPool over three axes as two over two and one."""
+"""MaxPool without ceil_mode, without padding that the compiler gets wrong, and over two axes at most."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
 import numpy
@@ -9,6 +11,7 @@ from onnx import ModelProto, NodeProto
 
 from qnn.prepare.prepared import Change
 from qnn.prepare.rewrites.base import Rewrite, applied, refused
+from qnn.prepare.rewrites.pad_by_gather import padded_positions
 from qnn.prepare.rewrites.pool_windows import Windows, windows
 from qnn.prepare.rewrites.steps import requantized, reshaped
 from qnn.prepare.rewrites.view import GraphView, attribute
@@ -26,7 +29,7 @@ def _apply(model: ModelProto) -> list[Change]:
         if found is None or shape is None:
             continue
         deep = len(found.sizes) == _THREE
-        if not deep and not attribute(node, "ceil_mode", 0):
+        if not deep and not attribute(node, "ceil_mode", 0) and not _is_wrong(found):
             continue
         reach = [(size - 1) * step + 1 for size, step in zip(found.kernel, found.dilations, strict=True)]
         if len(node.output) > 1 and node.output[1]:
@@ -36,21 +39,57 @@ def _apply(model: ModelProto) -> list[Change]:
         elif deep:
             _over_two_and_one(view, node, found, shape)
             changes.append(applied(NAME, node, "two poolings, over the last two axes and over the first"))
+        elif _is_wrong(found):
+            source = _with_edges(view, node, str(node.input[0]), found, range(len(found.sizes)), 2)
+            view.replace(node, "MaxPool", [source], **_attributes(_unpadded(found), range(len(found.sizes))))
+            changes.append(applied(NAME, node, f"pads {[*found.begins, *found.ends]} became copies of the edge"))
         else:
             view.replace(node, "MaxPool", [node.input[0]], **_attributes(found, range(len(found.sizes))))
             changes.append(applied(NAME, node, f"pads {[*found.begins, *found.ends]} in place of ceil_mode"))
     return changes
 
 
+def _is_wrong(found: Windows) -> bool:
+    """An even window of two axes (the third of three is pooled with them) that begins before the input."""
+    axes = range(len(found.sizes))
+    even = any(found.kernel[axis] % 2 == 0 and found.begins[axis] for axis in axes)
+    return len(found.sizes) > 1 and even and set(found.dilations) == {1}
+
+
+def _unpadded(found: Windows) -> Windows:
+    none = (0,) * len(found.sizes)
+    return replace(found, begins=none, ends=none, stated_ends=none)
+
+
+def _with_edges(view: GraphView, node: NodeProto, name: str, found: Windows, axes: Sequence[int], first: int) -> str:
+    """The tensor with its edge repeated in place of padding: a window that reaches beyond the edge holds the edge.
+
+    `first` is the tensor's axis of the first of `axes`.
+    """
+    quantized = view.maker(node.input[0], "DequantizeLinear")
+    for place, axis in enumerate(axes):
+        if found.begins[axis] or found.ends[axis]:
+            at = padded_positions("edge", found.sizes[axis], found.begins[axis], found.ends[axis])
+            indices = view.add_constant(f"{node.output[0]}_edge_{axis}", at)
+            name = view.add_node("Gather", [name, indices], f"{node.output[0]}_edged_{axis}", axis=first + place)
+            name = requantized(view, name, quantized)
+    return name
+
+
 def _over_two_and_one(view: GraphView, node: NodeProto, found: Windows, shape: tuple[int, ...]) -> None:
     batch, channels, depth = shape[:3]
     name, counts = str(node.output[0]), found.counts
     quantized = view.maker(node.input[0], "DequantizeLinear")
+    source = str(node.input[0])
+    if _is_wrong(found):
+        source = _with_edges(view, node, source, found, range(3), 2)
+        shape = (*shape[:2], *(b + n + e for b, n, e in zip(found.begins, found.sizes, found.ends, strict=True)))
+        depth, found = shape[2], _unpadded(found)
 
     def step(tensor: str) -> str:
         return requantized(view, tensor, quantized)
 
-    merged = step(reshaped(view, node.input[0], [batch, channels * depth, *shape[3:]], f"{name}_merged"))
+    merged = step(reshaped(view, source, [batch, channels * depth, *shape[3:]], f"{name}_merged"))
     planes = step(view.add_node("MaxPool", [merged], f"{name}_planes", **_attributes(found, (1, 2))))
     turned = step(reshaped(view, planes, [batch, channels, depth, prod(counts[1:])], f"{name}_turned"))
     attributes = _attributes(found, (0,))
@@ -80,10 +119,12 @@ def _attributes(found: Windows, axes: range | tuple[int, ...]) -> dict[str, list
 
 REWRITE = Rewrite(
     name=NAME,
-    title="MaxPool loses ceil_mode and its third axis",
-    pattern="MaxPool with ceil_mode, or over three axes",
-    why="Over three axes the compiler refuses MaxPool, and with ceil_mode it fails for some sizes. End pads "
-    "make the same windows, and the largest of a block is the largest of its planes' largest.",
+    title="MaxPool loses ceil_mode, its third axis, and padding before even windows",
+    pattern="MaxPool with ceil_mode, over three axes, or over two axes with an even window and padding before it",
+    why="Over three axes the compiler refuses MaxPool, with ceil_mode it fails for some sizes, and even "
+    "windows that begin before the input are wrong at some sizes. End pads make the same windows; the "
+    "largest of a block is the largest of its planes' largest; and where the edge is repeated in place of"
+    " padding, every window has the same largest element.",
     default=True,
     apply=_apply,
 )

@@ -1,0 +1,116 @@
+"""Patterns of known faults that no rewrite mends. Each is a pure function of a prepared graph.
+
+A matcher yields the nodes that meet its entry of faults.yaml, each with what of it fits. Whether the entry speaks of
+the chip and precision at hand is the table's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy
+from onnx import NodeProto, TensorProto
+
+from qnn.prepare.rewrites.bounds import interval
+from qnn.prepare.rewrites.view import GraphView, attribute
+
+Met = Iterator[tuple[NodeProto, str]]
+Matcher = Callable[[GraphView], Met]
+
+_INT32 = numpy.iinfo(numpy.int32)
+_LAYERS = ("Conv", "ConvTranspose", "Gemm")
+_BIAS = 2
+# Behind as many steps a running sum in fp16 is off by a hundredth and more (measured: 0.9 % at 1024).
+_LONG_SUM = 1000
+_FP16_LOG_FLOOR = 6e-8
+_WIDE_ANGLE = 100.0
+
+
+def clipped_bias(view: GraphView) -> Met:
+    """An int32 bias that stands at the end of int32: its scale was too small for it."""
+    for node in view.nodes(*_LAYERS):
+        dequantize = view.maker(node.input[_BIAS], "DequantizeLinear") if len(node.input) > _BIAS else None
+        stored = None if dequantize is None else view.constant(dequantize.input[0])
+        if stored is None or stored.dtype != numpy.int32:
+            continue
+        clipped = int(((stored == _INT32.max) | (stored == _INT32.min)).sum())
+        if clipped:
+            yield node, f"{clipped} of {stored.size} values of its int32 bias {node.input[_BIAS]!r} were clipped"
+
+
+def blockwise_weights(view: GraphView) -> Met:
+    """Weights quantized in blocks."""
+    for node in view.nodes("DequantizeLinear"):
+        if attribute(node, "block_size", 0) and view.is_constant(node.input[0]):
+            for user in view.users(node.output[0]):
+                yield user, f"its weights {node.input[0]!r} are quantized in blocks of {attribute(node, 'block_size')}"
+
+
+def cast_to_bool(view: GraphView) -> Met:
+    """A float made a boolean: what fp16 rounds to 0 is False."""
+    for node in view.nodes("Cast"):
+        if attribute(node, "to") == TensorProto.BOOL and view.is_float(node.input[0]):
+            yield node, "numbers of less than 3e-8 are 0 in fp16, and so False"
+
+
+def long_sum(view: GraphView) -> Met:
+    """A running sum over many elements: a phase, a position, a time."""
+    for node in view.nodes("CumSum"):
+        shape, axis = view.shape(node.input[0]), view.scalar(node.input[1])
+        if shape is None or axis is None or view.is_quantized(node) or not view.is_float(node.input[0]):
+            continue
+        if shape[int(axis)] >= _LONG_SUM:
+            yield node, f"a running sum of {shape[int(axis)]} elements, each step rounded to 11 bits"
+
+
+def wide_integers(view: GraphView) -> Met:
+    """An int64 input that the model keeps: HTP takes its low 32 bits."""
+    for value in view.graph.input:
+        if value.type.tensor_type.elem_type == TensorProto.INT64:
+            for node in view.users(value.name):
+                yield node, f"of its int64 input {value.name!r} HTP sees the low 32 bits"
+
+
+def logarithm(view: GraphView) -> Met:
+    """A Log whose argument may be what fp16 has as 0."""
+    for node in view.nodes("Log"):
+        if view.is_float(node.input[0]) and interval(view, node.input[0])[0] < _FP16_LOG_FLOOR:
+            yield node, "below 6e-8 its argument is 0 in fp16, and the logarithm -7.6"
+
+
+def periodic(view: GraphView) -> Met:
+    """Sin and Cos of large angles: fp16 has steps of 0.06 from 64 on."""
+    for node in view.nodes("Sin", "Cos", "Tan"):
+        low, high = interval(view, node.input[0])
+        if view.is_float(node.input[0]) and max(abs(low), abs(high)) > _WIDE_ANGLE:
+            yield node, "an angle above 64 is rounded by 0.03 and more in fp16"
+
+
+def near_ties(view: GraphView) -> Met:
+    """A choice among floats: those that differ by less than fp16's step are equal."""
+    for node in view.nodes("ArgMax", "ArgMin", "TopK"):
+        if view.is_float(node.input[0]):
+            yield node, "values that differ by less than a thousandth are equal in fp16, and the first one is taken"
+
+
+def power(view: GraphView) -> Met:
+    """Pow and Exp, which leave fp16's range first."""
+    for node in view.nodes("Exp", "Pow"):
+        if view.is_float(node.input[0]) and not view.is_quantized(node):
+            yield node, "results above 65,504 are no fp16 numbers"
+
+
+MATCHERS: Mapping[str, Matcher] = {
+    matcher.__name__: matcher
+    for matcher in (
+        clipped_bias,
+        blockwise_weights,
+        cast_to_bool,
+        long_sum,
+        wide_integers,
+        logarithm,
+        periodic,
+        near_ties,
+        power,
+    )
+}
