@@ -114,9 +114,11 @@ def rows(name: str, chips: str) -> list[str]:
     lines = [f"  {name}:"]
     for graph in model.graphs:
         own = f" {graph.name}"
-        prepare = measured.cpu(("prepare", "samples", "reference"), own) + measured.cpu(("fetch",)) / graphs
+        prepare = measured.cpu(("export", "prepare", "range", "samples", "reference"), own)
+        prepare += (measured.cpu(("fetch",)) + measured.cpu(("chain",), " float")) / graphs
         compiling = measured.cpu(("compile",), own) + measured.cpu(("package", "bundle")) / graphs
-        verify = measured.cpu(("verify", "metric"), own)
+        chain = measured.cpu(("chain",)) - measured.cpu(("chain",), " float") + measured.cpu(("metric",), " chain")
+        verify = measured.cpu(("verify", "metric"), own) + chain / graphs
         lines.append(
             f"    {graph.name}: {{prepare: {prepare:.1f}, compile: {compiling / count:.1f}, "
             f"verify: {verify / count:.1f}, bytes: {measured.sizes[name, graph.name]}}}"
