@@ -31,7 +31,7 @@ from qnn.files import link_or_copy
 from qnn.model.spec import Chain, Graph
 from qnn.model_code import MetricSample
 from qnn.plan.targets import Target, Variant
-from qnn.prepare.prepared import load_prepared
+from qnn.prepare.prepared import PreparedGraph, load_prepared
 from qnn.ranges.facts import load_ranges
 from qnn.ranges.request import RangeRequest
 from qnn.ranges.verdict import refusal
@@ -87,8 +87,10 @@ class Builder:
             graphs = variant.model.graphs
             package = self.package(target)
             measured = {graph.name: self.measured(target, graph) for graph in graphs if verified}
-            for name, found in measured.items():
-                judge_graph(target, name, found)
+            for graph in graphs:
+                if verified:
+                    facts = load_prepared(self.prepared(variant, graph).folder)
+                    judge_graph(target, graph.name, measured[graph.name], facts.faults)
             chain = variant.model.checks.chain
             chained = self.chained(target, chain) if verified and chain is not None else None
             if chained is not None:
@@ -208,8 +210,10 @@ class Builder:
             prepared = self.prepared(target.variant, graph)
             if graph.export is not None:
                 self.reference(target.variant, graph)  # an export that computes something else is not worth compiling
+            facts = load_prepared(prepared.folder)
+            self._refuse_known_faults(target, facts)
             request = CompileRequest(
-                graph=load_prepared(prepared.folder),
+                graph=facts,
                 prepared_folder=prepared.folder,
                 soc=target.soc,
                 precision=target.variant.precision,
@@ -220,6 +224,17 @@ class Builder:
             save_compiled(compiled_facts(binary), folder)
 
         return self._make(key, Stage("compile", f"{target.name} {graph.name}"), produce)
+
+    @staticmethod
+    def _refuse_known_faults(target: Target, facts: PreparedGraph) -> None:
+        """Raise KnownFault (QF450) where this chip is known to compute the graph wrongly in this precision."""
+        if not facts.faults:
+            return
+        from qnn.faults.judge import refusal as known_fault  # noqa: PLC0415 - reads the table
+
+        fault = known_fault(facts.graph, target.soc.name, target.soc.arch, target.variant.precision, facts.faults)
+        if fault is not None:
+            raise fault
 
     def package(self, target: Target) -> Entry:
         """What will be handed out, but for the manifest: binaries, wrappers, golden inputs and outputs."""

@@ -35,7 +35,7 @@ _EXPORT = (
     "qnn.model_code.call", "qnn.model_code.runner", "qnn.model_code.process", "qnn.model_code.environment",
     "qnn.prepare.load", "qnn.prepare.strip", "qnn.prepare.weights", "qnn.prepare.wire", "qnn.prepare.write",
 )  # fmt: skip
-_PREPARE = ("qnn.prepare.*",)
+_PREPARE = ("qnn.prepare.*", "qnn.faults.found", "qnn.faults.match", "qnn.faults.matchers")
 _MODEL_CODE = ("qnn.model_code.*", "qnn.build.inputs", "qnn.build.shipped", "qnn.npz", "qnn.tensors")
 _CHAIN = (*_MODEL_CODE, "qnn.build.chain", "qnn.files")
 _REFERENCE = ("qnn.verify.reference", "qnn.npz", "qnn.onnxruntime_errors")

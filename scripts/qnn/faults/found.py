@@ -9,11 +9,11 @@ from dataclasses import dataclass
 class FoundFault:
     """One node that meets an entry of the table of faults.
 
-    `fault` is the entry's id, `node` and `op_type` name the node, `detail` says what of it fits the pattern, and
-    `outputs` are the graph outputs that depend on it.
+    `pattern` is the name of the matcher that found it, which entries of the table name; `node` and `op_type` name the
+    node, `detail` says what of it fits the pattern, and `outputs` are the graph outputs that depend on it.
     """
 
-    fault: str
+    pattern: str
     node: str
     op_type: str
     detail: str

@@ -1,4 +1,4 @@
-"""Which entries of the table a prepared graph meets. Pure."""
+"""Which patterns of known faults a prepared graph meets. Pure; what they mean is decided in judge.py."""
 
 from __future__ import annotations
 
@@ -6,28 +6,22 @@ from onnx import ModelProto
 
 from qnn.faults.found import FoundFault
 from qnn.faults.matchers import MATCHERS
-from qnn.faults.table import load_faults
 from qnn.prepare.rewrites.view import GraphView
 
 
 def find_faults(model: ModelProto) -> tuple[FoundFault, ...]:
-    """Every node that meets an entry with a matcher, in the table's order and then the graph's.
+    """Every node that meets a pattern, in the order of MATCHERS and then the graph's.
 
     Expects canonical order, unique node names and value infos with fixed shapes.
     """
     view = GraphView(model)
-    met = [
-        (fault.id, node, detail)
-        for fault in load_faults()
-        if fault.matcher is not None
-        for node, detail in MATCHERS[fault.matcher](view)
-    ]
+    met = [(pattern, node, detail) for pattern, matcher in MATCHERS.items() for node, detail in matcher(view)]
     if not met:
         return ()
     reached = _outputs_of_nodes(model)
     return tuple(
-        FoundFault(fault, str(node.name), str(node.op_type), detail, reached.get(str(node.name), ()))
-        for fault, node, detail in met
+        FoundFault(pattern, str(node.name), str(node.op_type), detail, reached.get(str(node.name), ()))
+        for pattern, node, detail in met
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from onnx import ModelProto, ValueInfoProto
 
+from qnn.faults.match import find_faults
 from qnn.prepare import canonical, check, constants, dtypes, functions, shapes
 from qnn.prepare.complete import complete_shapes
 from qnn.prepare.cut import cut
@@ -41,6 +42,7 @@ def prepare(request: PrepareRequest) -> PreparedGraph:
         nodes_after=len(model.graph.node),
         opsets={entry.domain: int(entry.version) for entry in model.opset_import},
         ir=int(model.ir_version),
+        faults=find_faults(model),
     )
     save_prepared(facts, request.folder)
     return facts

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from qnn.errors.graphs import PreparationDamaged
+from qnn.faults.found import FoundFault
 from qnn.tensors import TensorSpec
 
 PREPARED_JSON = "prepared.json"
@@ -38,6 +39,7 @@ class PreparedGraph:
     are in graph order; `opsets` maps ONNX domains to versions (``""`` is the default domain); `ir` is the IR version.
     Node counts are of the main graph, before and after. `unused_inputs` feed no node and `constant_outputs` depend on
     no input: compilers leave both out of what they make (onnxruntime-qnn keeps them in its wrapper ONNX only).
+    `faults` are the nodes that meet a known fault of the compiler which no rewrite mends (see qnn.faults).
     """
 
     graph: str
@@ -52,6 +54,7 @@ class PreparedGraph:
     nodes_after: int
     opsets: Mapping[str, int]
     ir: int
+    faults: tuple[FoundFault, ...] = ()
 
 
 def save_prepared(facts: PreparedGraph, folder: Path) -> None:
@@ -86,7 +89,13 @@ def _graph(facts: dict[str, Any]) -> PreparedGraph:
         nodes_after=int(facts["nodes_after"]),
         opsets={str(domain): int(opset) for domain, opset in facts["opsets"].items()},
         ir=int(facts["ir"]),
+        faults=tuple(_fault(fault) for fault in facts["faults"]),
     )
+
+
+def _fault(entry: dict[str, Any]) -> FoundFault:
+    outputs = tuple(str(name) for name in entry["outputs"])
+    return FoundFault(str(entry["pattern"]), str(entry["node"]), str(entry["op_type"]), str(entry["detail"]), outputs)
 
 
 def _tensor(entry: dict[str, Any]) -> TensorSpec:
