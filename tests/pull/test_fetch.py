@@ -221,5 +221,6 @@ def test_a_download_whose_record_is_missing_is_kept(shop: Shop, server: FakeServ
         slot.drop()
     slot.folder.mkdir(parents=True)
     (slot.folder / "partial").write_bytes(content[:-1] + b"x")
+    assert slot.rescue(file.sha256, file.size) is None
     assert replace(puller, out=puller.out / "third").pull(server.url("")).folder.is_dir()
     assert asked(server, file.name) == [None]
