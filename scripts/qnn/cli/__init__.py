@@ -22,6 +22,7 @@ _COMMANDS = {
     "device": ("qnn.cli.device:device", "Check bundles on a phone, through adb."),
     "doctor": ("qnn.cli.doctor:doctor", "Say what can be done on this machine and what is in the way."),
     "explain": ("qnn.cli.explain:explain", "Explain an error or lint id (QFnnn)."),
+    "faults": ("qnn.cli.faults:faults", "List, show and measure the known faults of the compiler."),
     "htp-config": ("qnn.cli.htp_config:htp_config", "Write the HTP configuration files for a chip."),
     "info": ("qnn.cli.info:info", "Say what the index has of a model."),
     "inspect": ("qnn.cli.inspect:inspect", "Say what a context binary holds."),
