@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from qnn.build.keys import Keys, bundle_name
+from qnn.build.selection import variant_keys
 from qnn.chips.table import load_table
 from qnn.model.spec import (
     Checks,
@@ -193,3 +194,9 @@ def test_where_the_weights_of_an_export_come_from_reaches_the_bundle_alone(expor
     before = digests(exported, tmp_path / "memo")
     after = digests(with_source(exported, locator="https://mirror.example/a.onnx"), tmp_path / "memo")
     assert changed(before, after) == {"bundle"}
+
+
+def test_an_export_travels_with_what_does_not_depend_on_the_chip(exported: Model, tmp_path: Path) -> None:
+    keys = Keys(PipToolchain(), tmp_path / "memo")
+    stages = [key.stage for key in variant_keys(keys, Variant(exported, "default", "fp16"))]
+    assert stages[:3] == ["source", "export", "prepare"]

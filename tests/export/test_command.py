@@ -2,36 +2,15 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import zipfile
-from pathlib import Path
-
 import pytest
 
 from tests.e2e.conftest import Workshop
 from tests.export.conftest import FAKE_TORCH
 from tests.export.test_torch import DATA, YAML
+from tests.wheels import write_wheel
 
 HEAD = "import torch\n\n\ndef net(*, bucket, sources):\n"
 VERSION = "2.13.0+stand.in"  # newer than 2.13.0 of anywhere else, and still 2.13.0
-
-
-def write_wheel(folder: Path) -> None:
-    """The stand-in as a package that pip takes for torch 2.13.0."""
-    info = f"torch-{VERSION}.dist-info"
-    files = {
-        "torch.py": FAKE_TORCH.read_bytes(),
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: torch\nVersion: {VERSION}\n".encode(),
-        f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    }
-    record = "".join(
-        f"{name},sha256={base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b'=').decode()},{len(data)}\n"
-        for name, data in files.items()
-    )
-    with zipfile.ZipFile(folder / f"torch-{VERSION}-py3-none-any.whl", "w") as wheel:
-        for name, data in {**files, f"{info}/RECORD": f"{record}{info}/RECORD,,\n".encode()}.items():
-            wheel.writestr(name, data)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +18,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
     shop = Workshop(tmp_path_factory.mktemp("command"))
     shop.model.mkdir(parents=True)
     (shop.root / "wheels").mkdir()
-    write_wheel(shop.root / "wheels")
+    write_wheel(shop.root / "wheels", "torch", VERSION, {"torch.py": FAKE_TORCH.read_bytes()})
     (shop.model / "data.py").write_text(DATA)
     (shop.model / "weights.npy").write_bytes(b"weights")
     write(shop, HEAD + "    ...\n")

@@ -11,6 +11,7 @@ from packaging.licenses import canonicalize_license_expression
 from qnn.errors.model import Kind
 from qnn.model.load import lint_model
 from qnn.model.rules.addresses import BY_ID
+from qnn.model.rules.exports import TORCH
 from qnn.model.rules.identity import USUAL
 from qnn.model.rules.registry import RULES
 from tests.model import test_document
@@ -117,3 +118,8 @@ def test_skipping_needs_a_hint_that_speaks(tmp_path: Path) -> None:
 def test_hints_are_the_rules_that_advise() -> None:
     hints = {rule.id for rule in RULES if rule.kind is Kind.HINT}
     assert hints == {"QF105", "QF117", "QF122", "QF123", "QF132", "QF134", "QF138", "QF155", "QF157", "QF172"}
+
+
+def test_the_torch_that_is_proposed_is_the_one_we_know() -> None:
+    constraints = (Path(__file__).parents[2] / "constraints.txt").read_text(encoding="utf-8")
+    assert TORCH in constraints.splitlines()

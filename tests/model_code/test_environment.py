@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import subprocess
 import sys
-import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
@@ -19,26 +16,9 @@ from qnn.errors.system import InputOutputFault
 from qnn.model_code import environment, environment_python
 from qnn.model_code.environment import environment_name
 from tests.model_code.conftest import Bench
+from tests.wheels import write_wheel
 
 PIN = "qnn-forge-test-package==1.5"
-
-
-def write_wheel(folder: Path) -> None:
-    """A wheel of one module, `forge_test_package`, whose VALUE is 41."""
-    info = "qnn_forge_test_package-1.5.dist-info"
-    files = {
-        "forge_test_package.py": b"VALUE = 41\n",
-        f"{info}/METADATA": b"Metadata-Version: 2.1\nName: qnn-forge-test-package\nVersion: 1.5\n",
-        f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    }
-    record = "".join(
-        f"{name},sha256={base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b'=').decode()},{len(data)}\n"
-        for name, data in files.items()
-    )
-    with zipfile.ZipFile(folder / "qnn_forge_test_package-1.5-py3-none-any.whl", "w") as wheel:
-        for name, data in files.items():
-            wheel.writestr(name, data)
-        wheel.writestr(f"{info}/RECORD", f"{record}{info}/RECORD,,\n")
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +26,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The interpreter of an environment with PIN, and the folder of environments."""
     root = tmp_path_factory.mktemp("environments")
     (root / "wheels").mkdir()
-    write_wheel(root / "wheels")
+    write_wheel(root / "wheels", "qnn_forge_test_package", "1.5", {"forge_test_package.py": b"VALUE = 41\n"})
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PIP_FIND_LINKS", str(root / "wheels"))
         with ThreadPoolExecutor(2) as pool:
