@@ -111,6 +111,7 @@ def test_the_chain_is_measured_and_stands_in_the_manifest_and_the_results(pair: 
     (target,) = run.document["targets"]
     assert [graph["name"] for graph in target["graphs"]] == ["find", "read", "chain"]
     assert "best" in target["graphs"][2]["metric"]
+    assert target["graphs"][2]["cosine"] is None  # the metric judges; outputs may stand in another order
     again = build(pair)
     assert again.document["targets"][0]["reused"] is True
 
@@ -135,7 +136,9 @@ def test_a_chain_that_misses_its_gate_fails_the_bundle(pair: Workshop) -> None:
 
 def test_without_a_metric_the_last_graphs_own_gates_judge(pair: Workshop) -> None:
     bare = "  chain: {feed: chain.py:feed}\n"
-    assert build(pair, chain=bare).code == 0
+    judged = build(pair, chain=bare)
+    assert judged.code == 0
+    assert judged.document["targets"][0]["graphs"][2]["cosine"] > 0.999
     assert manifest(pair)["chain"]["metrics"] == []
     run = build(pair, chain=f"  outputs: {{read: {{z: {{max_abs: 0.0}}}}}}\n{bare}")
     assert run.code == 8

@@ -77,10 +77,12 @@ def graph_results(bundle: Path) -> tuple[GraphResult, ...]:
 
 
 def _chain(chain: Mapping[str, Any] | None) -> tuple[GraphResult, ...]:
-    """A row for the graphs run one after another; its cosine is that of the last one, where it can be compared."""
+    """A row for the graphs run one after another. Where a metric judges them, the outputs may stand in another order;
+    without one, they are those of the last graph.
+    """
     if chain is None:
         return ()
-    last = chain["graphs"][-1]["numerics"]
+    last = [] if chain["metrics"] else chain["graphs"][-1]["numerics"]
     return (
         GraphResult(
             graph="chain",
