@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from qnn.binary.info import ContextBinary, GraphInfo, Version
+from qnn.binary.consumers import complaints
+from qnn.binary.info import ContextBinary, GraphInfo, QnnDType, QuantizationInfo, TensorInfo, Version
 from qnn.binary.remarks import ChipFacts, remarks
 from qnn.cli import run
 from qnn.errors.base import ExitCode
@@ -112,3 +113,69 @@ def test_oddities_are_remarked_on(binary: ContextBinary, chip: ChipFacts | None,
     found = remarks(binary, chip)
     assert len(found) == len(said)
     assert all(sentence.startswith(start) for sentence, start in zip(found, said, strict=True))
+
+
+def test_what_sherpa_onnx_can_use(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["inspect", "--for", "sherpa-onnx", str(DATA / "quantized-sm8650.bin")]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def _with(tensor: TensorInfo, **changes: object) -> ContextBinary:
+    graph = GraphInfo("g", (tensor,), (TensorInfo("y", QnnDType.FLOAT32, 0x0232, (1,)),))
+    return replace(_BINARY, graphs=(graph,), **changes)  # type: ignore[arg-type]
+
+
+_BINARY = ContextBinary(
+    "a.bin", 100, "0" * 64, 3, 6, "v2.51.0.1", Version(2, 40, 0), Version(5, 51, 0), Version(4, 0, 6), 90, (), 57, 75
+)
+_SCALE = QuantizationInfo("scale-offset", (0.5,), (0,))
+_AXIS = QuantizationInfo("axis-scale-offset", (0.5, 1.0), (0, 0), axis=0)
+_X = TensorInfo("x", QnnDType.FLOAT32, 0x0232, (1, 2))
+
+
+@pytest.mark.parametrize(
+    ("binary", "said"),
+    [
+        (_with(_X), ()),
+        (_with(replace(_X, dtype=QnnDType.FLOAT16)), ()),
+        (_with(replace(_X, dtype=QnnDType.INT32)), ()),
+        (_with(replace(_X, dtype=QnnDType.UFIXED16, quantization=_SCALE)), ()),
+        (
+            _with(replace(_X, dtype=QnnDType.UFIXED16, quantization=_AXIS)),
+            (
+                "input 'x' is ufixed16 with a scale for each index of an axis; it exchanges float32, float16, int32 "
+                "and ufixed16",
+            ),
+        ),
+        (
+            _with(replace(_X, dtype=QnnDType.UFIXED8, quantization=_SCALE)),
+            ("input 'x' is ufixed8; it exchanges float32, float16, int32 and ufixed16",),
+        ),
+        (
+            _with(replace(_X, dtype=QnnDType.INT64)),
+            ("input 'x' is int64; it exchanges float32, float16, int32 and ufixed16",),
+        ),
+        (_with(_X, info_version=2), ("metadata of version 2; it reads version 3",)),
+        (_with(_X, size=2**31), ("2,147,483,648 bytes; it reads at most 2,147,483,647",)),
+        (_BINARY, ("no graph",)),
+        (
+            replace(_BINARY, graphs=(GraphInfo("a", (_X,), ()), GraphInfo("b", (), ()))),
+            ("2 graphs; it runs the first one only, never 'b'",),
+        ),
+    ],
+)
+def test_complaints_of_sherpa_onnx(binary: ContextBinary, said: tuple[str, ...]) -> None:
+    assert complaints(binary, "sherpa-onnx") == said
+
+
+def test_a_binary_that_the_runtime_cannot_use_is_shown_and_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    path = DATA / "float-sm8650-vtcm4.bin"
+    assert run(["inspect", "--for", "sherpa-onnx", str(path)]) == ExitCode.GATE
+    seen = capsys.readouterr()
+    assert "out  best    int64" in seen.out
+    exchanged = "it exchanges float32, float16, int32 and ufixed16"
+    assert seen.err.splitlines()[:3] == [
+        f"error: {path} QF606 sherpa-onnx cannot use it: input 'mask' is bool8; {exchanged}",
+        f"  output 'above' is bool8; {exchanged}",
+        f"  output 'best' is int64; {exchanged}",
+    ]

@@ -7,48 +7,70 @@ from typing import TYPE_CHECKING
 
 import click
 
+from qnn.binary.consumers import CONSUMERS, complaints
 from qnn.cli.console import out, print_error, print_json
 from qnn.cli.options import json_option
 
 if TYPE_CHECKING:
     from qnn.binary import ContextBinary
     from qnn.binary.info import GraphInfo, TensorInfo
+    from qnn.binary.inspecting import Inspected
     from qnn.binary.remarks import ChipFacts
+    from qnn.errors.base import ForgeError
 
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
+@click.option("--for", "consumer", type=click.Choice(sorted(CONSUMERS)), help="Also hold them against a runtime.")
 @json_option
-def inspect(files: tuple[Path, ...], as_json: bool) -> int:
+def inspect(files: tuple[Path, ...], consumer: str | None, as_json: bool) -> int:
     """Say what context binaries hold: chip, QAIRT build, graphs, inputs and outputs.
 
-    Read with Qualcomm's own libQnnSystem. A file that cannot be read does not keep the others from being shown; the
-    exit code is then that of the first such file.
+    Read with Qualcomm's own libQnnSystem. A file that cannot be read, or that the runtime named with --for cannot
+    use, does not keep the others from being shown; the exit code is then that of the first such file.
 
     \b
     qnn-forge inspect dist/*/*.bin
+    qnn-forge inspect dist/*/*.bin --for sherpa-onnx
     qnn-forge inspect encoder.bin --json | jq '.files[0].soc'
     """
     from qnn.binary.document import SCHEMA_VERSION  # noqa: PLC0415
     from qnn.binary.inspecting import inspect_files  # noqa: PLC0415
 
     found = inspect_files(files)
+    failed = [*found.failed, *_unfit(found, consumer)]
     if as_json:
         print_json(
             {
                 "schema": SCHEMA_VERSION,
                 "files": [{"path": str(path), **_document(binary)} for path, binary in found.read],
-                "errors": [
-                    {"path": str(path), "id": error.id, "message": error.message} for path, error in found.failed
-                ],
+                "errors": [{"path": str(path), "id": error.id, "message": error.message} for path, error in failed],
             }
         )
     else:
         for path, binary in found.read:
             _show(path, binary)
-        for _, error in found.failed:
+        for _, error in failed:
             print_error(error)
-    return int(found.failed[0][1].exit_code) if found.failed else 0
+    return int(failed[0][1].exit_code) if failed else 0
+
+
+def _unfit(found: Inspected, consumer: str | None) -> list[tuple[Path, ForgeError]]:
+    from qnn.errors.base import Place  # noqa: PLC0415
+    from qnn.errors.readback import NotForTheConsumer  # noqa: PLC0415
+
+    unfit: list[tuple[Path, ForgeError]] = []
+    for path, binary in found.read if consumer else ():
+        said = complaints(binary, consumer or "")
+        if said:
+            error = NotForTheConsumer(
+                f"{consumer} cannot use it: {said[0]}",
+                remedy="give it one graph a binary, and inputs and outputs of types it exchanges",
+                place=Place(str(path)),
+                details=said[1:],
+            )
+            unfit.append((path, error))
+    return unfit
 
 
 def _chip(binary: ContextBinary) -> ChipFacts | None:

@@ -92,3 +92,18 @@ class NoQnnSystemLibrary(ForgeError):
     id = "QF605"
     title = "libQnnSystem cannot be used"
     exit_code = ExitCode.GATE
+
+
+class NotForTheConsumer(ForgeError):
+    """What: The runtime named with `--for` cannot use the context binary.
+
+    Why: A runtime on top of QNN may want more than QNN does: one graph in a file, tensors of certain types, metadata
+    of a certain version. Some go on with stale buffers instead of stopping, so the fault shows as wrong results.
+
+    Mend: Build the model with one graph a binary and inputs and outputs of the types the message names (an int64
+    input can become int32 in model.yaml), or use a runtime that takes it, as ONNX Runtime with the wrapper ONNX.
+    """
+
+    id = "QF606"
+    title = "the runtime cannot use the context binary"
+    exit_code = ExitCode.GATE
