@@ -340,6 +340,9 @@ def test_ctrl_c_ends_all_downloads_at_once_and_the_next_try_goes_on(
     command = ["pull", "toy", "other", "--soc", "SM8650", "--from", tls_server.url(""), "--out", str(puller.out)]
     process = subprocess.Popen([sys.executable, "-m", "qnn.cli", *command], stderr=subprocess.PIPE, text=True)
     under_way.wait()
+    while sum(part.stat().st_size >= 100_000 for part in puller.cache.rglob("partial")) < len(files):
+        assert process.poll() is None
+        time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert (process.returncode, puller.left()) == (130, [])
