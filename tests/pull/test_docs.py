@@ -11,7 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
+from qnn.cli import run as qnn_forge
 from qnn.index.update import yank
 from tests.index.examples import manifest
 from tests.pull.conftest import FILES, Shop
@@ -39,6 +41,21 @@ def lines(shop: Shop, tls_server: FakeServer) -> str:
     (block,) = re.findall(r"```sh\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert BASE in block
     return str(block).replace(BASE, tls_server.url(""))
+
+
+def test_the_example_says_what_pull_says(
+    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (block,) = re.findall(r"```\n\$ (.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    command, *printed = block.splitlines()
+    real = yaml.safe_load((PAGE.parents[1] / "models" / "silero-vad" / "model.yaml").read_text(encoding="utf-8"))
+    of = manifest("SM8650", model="silero-vad", version=real["version"], precision="fp16")
+    of = replace(of, bucket="default", name=of.name.replace("-s16-", "-default-"))
+    shop.enter(*shop.archive(of))
+    monkeypatch.setenv("QNN_FORGE_INDEX", str(shop.index))
+    monkeypatch.chdir(tmp_path)
+    assert qnn_forge(command.split()[1:]) == 0
+    assert capsys.readouterr().out.splitlines() == printed
 
 
 def run(block: str, folder: Path, certificate: Path) -> subprocess.CompletedProcess[str]:
