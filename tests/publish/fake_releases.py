@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from http.server import BaseHTTPRequestHandler
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -228,7 +228,7 @@ def _exists(resource: str, name: str) -> dict[str, Any]:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    server: _OnSocket
+    server: _OnSocket | _OnPort
 
     def respond(self) -> None:
         github = self.server.github
@@ -288,6 +288,11 @@ class _OnSocket(socketserver.ThreadingUnixStreamServer):
         """Clients that are killed in the middle are what these tests are about."""
 
 
+class _OnPort(ThreadingHTTPServer):
+    daemon_threads = True
+    github: FakeReleases
+
+
 @contextmanager
 def serving(folder: Path, github: FakeReleases | None = None) -> Iterator[FakeReleases]:
     """A GitHub on a socket, and in ``<folder>/gh`` a configuration with which `gh` speaks to it."""
@@ -306,6 +311,20 @@ def serving(folder: Path, github: FakeReleases | None = None) -> Iterator[FakeRe
             server.shutdown()
             thread.join()
             shutil.rmtree(socket.parent)
+
+
+@contextmanager
+def downloads(github: FakeReleases) -> Iterator[str]:
+    """The same GitHub on a port, for clients that download; yields its address (GITHUB_SERVER_URL)."""
+    with _OnPort(("127.0.0.1", 0), _Handler) as server:
+        server.github = github
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def environment(folder: Path, token: str = TOKEN) -> dict[str, str]:

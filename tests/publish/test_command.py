@@ -72,6 +72,22 @@ def test_github_from_nothing_to_the_next_revision(shop: Shop, tmp_path: Path) ->
         assert github.wrongs == []
 
 
+def test_what_was_published_is_at_its_address(shop: Shop, tmp_path: Path) -> None:
+    """curl gets what the index says from where it says; GITHUB_SERVER_URL names the server, as in a workflow."""
+    with fake_releases.serving(tmp_path) as github, fake_releases.downloads(github) as server:
+        environment = {**fake_releases.environment(tmp_path), "GITHUB_SERVER_URL": server}
+        to = ("publish", "dist", "--to", "github", "--repo", REPOSITORY, "--models", "models", "--index", "index")
+        done = shop.forge(*to, "--json", env=environment)
+        assert done.code == 0, done.err
+        # toy-b's model.yaml does not send it to GitHub.
+        assert set(github.published()) == {"toy-1.0-r1"}
+        assert set(done.document["left_out"]) == names("SM8550", "SM8650", model="toy-b")
+        [unit] = done.document["units"]
+        for name, address in unit["addresses"].items():
+            got = subprocess.run(["curl", "-fsSL", address], capture_output=True, check=True).stdout
+            assert got == (shop.dist / name).read_bytes()
+
+
 def test_the_hub_with_repositories_from_each_model_yaml(shop: Shop, tmp_path: Path) -> None:
     with fake_hub_uploads.serving() as hub:
         for name in ("acme/toy", "acme/toy-b"):
@@ -88,15 +104,6 @@ def test_the_hub_with_repositories_from_each_model_yaml(shop: Shop, tmp_path: Pa
             f"1.0/r1/{name}" for name in names("SM8550", "SM8650", model="toy-b")
         }
         assert hub.wrongs == []
-
-
-def test_github_takes_only_the_models_that_want_it(shop: Shop, tmp_path: Path) -> None:
-    with fake_releases.serving(tmp_path) as github:
-        to = ("publish", "dist", "--to", "github", "--repo", REPOSITORY, "--models", "models")
-        done = shop.forge(*to, "--json", env=fake_releases.environment(tmp_path))
-        assert done.code == 0, done.err
-        assert set(github.published()) == {"toy-1.0-r1"}
-        assert set(done.document["left_out"]) == names("SM8550", "SM8650", model="toy-b")
 
 
 def run_as_the_notes_say(notes: str, archive: Path, scratch: Path) -> dict[str, list[int]]:

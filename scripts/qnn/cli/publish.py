@@ -137,35 +137,52 @@ def _target(
     bundles: Sequence[Bundle],
 ) -> tuple[tuple[Bundle, ...], tuple[str, ...], Target]:
     """The bundles that go to the target, the names of those that do not want to, and the target."""
-    from qnn.publish.declared import declared  # noqa: PLC0415
+    names = {bundle.unit.model for bundle in bundles}
+    if kind == "folder":
+        homes, target = dict.fromkeys(names, ""), _folder(folder, base_url)
+    elif kind == "github":
+        homes, target = _github(repo, models, names)
+    else:
+        homes, target = _hub(repo, models, names)
+    chosen = tuple(bundle for bundle in bundles if bundle.unit.model in homes)
+    return chosen, tuple(sorted(bundle.file.name for bundle in bundles if bundle not in chosen)), target
+
+
+def _folder(folder: Path | None, base_url: str | None) -> Target:
     from qnn.publish.folder import FolderTarget  # noqa: PLC0415
+
+    if folder is None:
+        raise click.UsageError("--to folder needs --folder")
+    return FolderTarget(folder, base_url)
+
+
+def _github(repo: str | None, models: Path | None, names: set[str]) -> tuple[dict[str, str], Target]:
+    from qnn.publish.declared import declared  # noqa: PLC0415
     from qnn.publish.github import GithubTarget  # noqa: PLC0415
+
+    here = os.environ.get("GITHUB_REPOSITORY")
+    chosen = repo or here
+    if not chosen:
+        raise click.UsageError("--to github needs --repo")
+    going = names if models is None else {name for name, wish in declared(models, names).items() if wish.github}
+    server = os.environ.get("GITHUB_SERVER_URL") or f"https://{os.environ.get('GH_HOST') or 'github.com'}"
+    commit = os.environ.get("GITHUB_SHA") if chosen == here else None
+    return dict.fromkeys(going, chosen), GithubTarget(chosen, commit=commit, server=server)
+
+
+def _hub(repo: str | None, models: Path | None, names: set[str]) -> tuple[dict[str, str], Target]:
+    from qnn.publish.declared import declared  # noqa: PLC0415
     from qnn.publish.hub import HubTarget  # noqa: PLC0415
 
-    names = {bundle.unit.model for bundle in bundles}
-    wishes = {} if models is None else declared(models, names)
-    if kind == "folder":
-        if folder is None:
-            raise click.UsageError("--to folder needs --folder")
-        return tuple(bundles), (), FolderTarget(folder, base_url)
-    if kind == "github":
-        repo = repo or os.environ.get("GITHUB_REPOSITORY")
-        if not repo:
-            raise click.UsageError("--to github needs --repo")
-        going = names if models is None else {name for name, wish in wishes.items() if wish.github}
-        commit = os.environ.get("GITHUB_SHA") if repo == os.environ.get("GITHUB_REPOSITORY") else None
-        host = os.environ.get("GH_HOST") or "github.com"
-        server = os.environ.get("GITHUB_SERVER_URL") or f"https://{host}"
-        target: Target = GithubTarget(repo, commit=commit, server=server)
+    if models is not None:
+        wishes = declared(models, names).items()
+        homes = {name: repo or wish.huggingface for name, wish in wishes if wish.huggingface}
+    elif repo:
+        homes = dict.fromkeys(names, repo)
     else:
-        own = {name: wish.huggingface for name, wish in wishes.items() if wish.huggingface}
-        if not repo and models is None:
-            raise click.UsageError("--to huggingface needs --repo, or --models to read it from each model.yaml")
-        homes = {name: repo.replace("{model}", name) for name in (own if models else names)} if repo else own
-        going = set(homes)
-        target = HubTarget(homes)
-    chosen = tuple(bundle for bundle in bundles if bundle.unit.model in going)
-    return chosen, tuple(sorted(bundle.file.name for bundle in bundles if bundle not in chosen)), target
+        raise click.UsageError("--to huggingface needs --repo, or --models to read it from each model.yaml")
+    homes = {name: home.replace("{model}", name) for name, home in homes.items()}
+    return homes, HubTarget(homes)
 
 
 def _provenance(attestation: Path | None) -> Provenance:
