@@ -12,6 +12,7 @@ MODULES: tuple[str, ...] = (
     "gather_nd",
     "sum_to_mean",
     "rms_norm",
+    "rms_norm_rows",
     "scaled_squares",
     "softmax_mask",
     "lone_erf",
