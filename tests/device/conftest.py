@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -220,11 +221,8 @@ class Desk:
         serial = self.stack.enter_context(plugged_in(device))
         # A device that never answers keeps `adb connect` waiting; its state is seen without.
         with subprocess.Popen(["adb", "connect", serial], stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as connect:
-            if device.state != "offline":
-                connect.communicate(timeout=30)
-            else:
-                self._wait_for(serial)
-                connect.kill()
+            self._wait_for(serial, device.state)
+            connect.kill()
         self.serials.append(serial)
         return serial
 
@@ -256,12 +254,14 @@ class Desk:
         root = device.path("/data/local/tmp/qnn-forge")
         return sorted(path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file())
 
-    def _wait_for(self, serial: str) -> None:
-        for _ in range(100):
+    def _wait_for(self, serial: str, state: str) -> None:
+        """Until adb's server has the device in this state; it passes through others."""
+        for _ in range(300):
             listed = subprocess.run(["adb", "devices"], capture_output=True, text=True, check=True, timeout=30).stdout
-            if serial in listed:
+            if f"{serial}\t{state}\n" in listed:
                 return
-        raise AssertionError(f"{serial} does not appear")
+            time.sleep(0.02)
+        raise AssertionError(f"{serial} does not become {state}: {listed}")
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ _CHUNK = 60 << 10
 _BANNER = b"device::ro.product.name=fake;ro.product.model=Fake_Phone;ro.product.device=fake;features=shell_v2,cmd"
 _ABSOLUTE = re.compile(r"(?<![\w./-])/(?=(?:data|vendor|system|odm|dsp|product|dev/fastrpc|dev/adsprpc|sys/devices)\b)")
 _STDOUT, _STDERR, _EXIT = 1, 2, 3
+_SIGNATURE = 2
 
 
 class Unplugged(Exception):
@@ -135,8 +136,9 @@ class _Connection:
     def _take(self, name: bytes, first: int, second: int, payload: bytes) -> None:
         if name == b"CNXN" and self.device.state == "device":
             self.send(b"CNXN", _VERSION, _MOST, _BANNER)
-        elif name in (b"CNXN", b"AUTH") and self.device.state == "unauthorized":
-            self.send(b"AUTH", 1, 0, bytes(20))  # a token; no answer to it is good enough
+        elif self.device.state == "unauthorized" and (name == b"CNXN" or (name == b"AUTH" and first == _SIGNATURE)):
+            # A token to sign. No signature is good enough, and nobody accepts the key that adb sends in the end.
+            self.send(b"AUTH", 1, 0, bytes(20))
         elif name == b"OPEN":
             stream = _Stream(self, self._next, first)
             self._streams[self._next] = stream

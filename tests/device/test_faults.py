@@ -17,6 +17,7 @@ from qnn.bundle.manifest import from_json, to_json
 from qnn.errors.base import ExitCode
 from qnn.index.update import add_release
 from tests.device.conftest import Desk, make_bundle
+from tests.device.fake_adbd import FakeDevice
 from tests.index.examples import manifest, published, release
 from tests.libs import fake_maven
 
@@ -56,13 +57,12 @@ def test_unplugged_while_qnn_net_run_runs(desk: Desk, bundle: Path) -> None:
     assert f"QF784 the device {desk.serials[0]} went away" in done.err
     # Plugged in again, the same command goes on with the files that are there.
     phone.unplug_on = None
-    stale = phone.path("/data/local/tmp/qnn-forge")
-    assert [path.name for path in stale.iterdir() if path.name.startswith("run-")]
+    assert len(_runs(phone)) == 1
     phone.received.clear()
     desk.plug(phone)
     assert desk.run(bundle, "--serial", desk.serials[1]).code == 0
     assert phone.received == []
-    assert not any(name.startswith("run-") for name in desk.left(phone))
+    assert _runs(phone) == []
 
 
 def test_unplugged_while_a_file_is_sent(desk: Desk, bundle: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_qnn_net_run_that_hangs(desk: Desk, bundle: Path) -> None:
     done = desk.run(bundle, "--timeout", "1")
     assert done.code == ExitCode.DEVICE
     assert "QF794 a command on the device did not end in 1 s" in done.err
-    assert not any(name.startswith("run-") for name in desk.left(phone))
+    assert _runs(phone) == []
 
 
 def test_a_bundle_for_another_chip_is_refused_before_anything_is_sent(desk: Desk, tmp_path: Path) -> None:
@@ -123,6 +123,13 @@ def test_the_index_says_what_there_is_for_the_chip(desk: Desk, tmp_path: Path) -
     assert done.code == ExitCode.CHIP
     assert "in the index for SM8650: toy-1.0-s16-w8a16-SM8650-qairt2.51.0.tar.gz" in done.err
     assert "float model of toy" in done.err
+    # An index that cannot be read does not hide what is wrong with the device; one that is not needed is not read.
+    (index / "v1" / "models" / "toy.json").write_text("{")
+    done = desk.run(make_bundle(tmp_path / "c", soc="SM8750"), "--from", str(index))
+    assert done.code == ExitCode.CHIP
+    assert "QF788" in done.err
+    assert "the index was not read" in done.err
+    assert desk.run(make_bundle(tmp_path / "d"), "--from", str(index)).code == 0
 
 
 @pytest.mark.parametrize(
@@ -190,6 +197,15 @@ def test_a_name_in_the_bundle_that_the_device_would_misread(desk: Desk, bundle: 
     _change(bundle, "net.bin", "net;rm.bin")
     desk.phone()
     assert "QF792 'net;rm.bin'" in desk.run(bundle).err
+
+
+def test_a_bundle_without_golden_samples(desk: Desk, bundle: Path) -> None:
+    text = (bundle / "manifest.json").read_text()
+    (bundle / "manifest.json").write_text(text.replace('"golden": 2', '"golden": 0'))
+    desk.phone()
+    done = desk.run(bundle)
+    assert done.code == ExitCode.GATE
+    assert "QF625" in done.err
 
 
 def test_a_damaged_bundle(desk: Desk, bundle: Path) -> None:
@@ -325,6 +341,7 @@ def test_what_qnn_net_run_says_is_recognised(
     assert f"QF793 net: {first}" in done.err
     for page in all_pages:
         assert f"docs/device-errors/{page}.md" in done.err
+    assert _runs(phone) == []
     log = (tmp_path / "log").read_text()
     assert all(line in log for line in said)
     assert "--retrieve_context net.bin" in log
@@ -350,6 +367,11 @@ def test_the_stand_in_refuses_as_the_real_one_does(desk: Desk, tmp_path: Path) -
     # A chip whose Stub is not in the set, as after an update of the runtime.
     desk.behave(phone, arch="81")
     assert "QF793 net: a Stub is not found" in desk.run(make_bundle(tmp_path / "d")).err
+
+
+def _runs(phone: FakeDevice) -> list[str]:
+    """Folders that runs have left on the device."""
+    return [path.name for path in phone.path("/data/local/tmp/qnn-forge").iterdir() if path.name.startswith("run-")]
 
 
 def _rewrite(bundle: Path, name: str, change: Callable[[str], str]) -> None:

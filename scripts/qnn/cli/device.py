@@ -41,7 +41,7 @@ def device() -> None:
     """Check bundles on a real device, through Android's adb."""
 
 
-@device.command()
+@device.command(short_help="Run a bundle on a device.")
 @click.argument("bundle", type=click.Path(exists=True, path_type=Path))
 @_device_options
 @click.option(
@@ -102,7 +102,7 @@ def run(  # noqa: PLR0913, PLR0917 - one a click option
     with opened_bundle(bundle) as folder:
         manifest = read_manifest(folder)
         there = find_adb(adb).device(serial)
-        outcome = check(folder, there, wishes, _entry(index, manifest))
+        outcome = check(folder, there, wishes, lambda: _entry(index, manifest))
     found = document(outcome)
     if report is not None:
         report.write_bytes(canonical(found))
@@ -115,7 +115,7 @@ def run(  # noqa: PLR0913, PLR0917 - one a click option
         raise error
 
 
-@device.command()
+@device.command(short_help="Say what a device is and can do.")
 @_device_options
 @json_option
 def doctor(serial: str | None, adb: str | None, root: str, as_json: bool) -> int:
@@ -145,7 +145,7 @@ def clean(serial: str | None, adb: str | None, root: str) -> None:
     out().print(f"removed {root}", markup=False)
 
 
-@device.command()
+@device.command(short_help="Explain an error of QNN on a device.")
 @click.argument("wanted", required=False, metavar="[NUMBER|NAME]")
 @json_option
 def errors(wanted: str | None, as_json: bool) -> None:

@@ -23,7 +23,15 @@ _COPY_SECONDS = 900.0
 _STATUS = re.compile(r"\nqnn-forge-status:(\d{1,3})\r?\n?\Z")
 _FULL = ("no space left on device", "not enough space", "disk quota exceeded")
 # adb's own words for a connection that broke; its list of devices may lag behind.
-_GONE = ("device offline", "error: closed", "connect failed: closed", "protocol fault", "connection reset")
+_GONE = (
+    "device offline",
+    "error: closed",
+    "connect failed: closed",
+    "protocol fault",
+    "connection reset",
+    "couldn't read from device",
+    "read copy response: eof",
+)
 _SAID_LINES = 8
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from qnn.chips.soc import Soc
@@ -102,19 +101,16 @@ def parse(text: str) -> DeviceFacts:
     )
 
 
-def chip_of(facts: DeviceFacts, table: ChipTable, fallback: Sequence[str] = ()) -> Soc:
-    """The device's chip. `fallback` says where the float model for the CPU is.
-
-    Raises DeviceChipUnknown (QF787) where it is not told or not in the table, or has no HTP.
-    """
+def chip_of(facts: DeviceFacts, table: ChipTable) -> Soc:
+    """The device's chip. Raises DeviceChipUnknown (QF787) where it is not told or not in the table, or has no HTP."""
     told = facts.soc_model or (f"soc0:{facts.soc0}" if facts.soc0 else "")
     details = [f"ro.soc.model {facts.soc_model or 'empty'}, soc0 {facts.soc0 or 'not told'}, board {facts.board}"]
     if not told:
-        raise _unknown("the device does not say which chip it has", [*details, *fallback])
+        raise _unknown("the device does not say which chip it has", details)
     try:
         return table.lookup(told)
     except (UnknownChip, AmbiguousChip, ChipWithoutHtp) as error:
-        raise _unknown(f"the device's chip: {error.message}", [*details, *error.details, *fallback]) from None
+        raise _unknown(f"the device's chip: {error.message}", [*details, *error.details]) from None
 
 
 def _unknown(message: str, details: list[str]) -> DeviceChipUnknown:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from qnn.bundle.manifest import Manifest
 from qnn.chips.soc import Soc
 from qnn.errors.device import BundleForOtherChip
@@ -35,22 +33,26 @@ def cpu_lines(manifest: Manifest, document: VersionIndex | None) -> tuple[str, .
     return tuple(f"made from: {line}" for line in sources)
 
 
-def require_chip(manifest: Manifest, chip: Soc, document: VersionIndex | None, fallback: Sequence[str]) -> None:
-    """Raise BundleForOtherChip (QF788) unless the bundle was made for this chip."""
-    made = manifest.chip
-    if made.soc_id == chip.soc_id:
-        return
+def advice(manifest: Manifest, document: VersionIndex | None, chip: Soc | None) -> tuple[str, ...]:
+    """What the index has for the device's chip, and the float model for the CPU."""
     variants = () if document is None else document.variants
     fitting = sorted(
         file.name
         for variant in variants
         for file in variant.files
-        if file.soc_id == chip.soc_id and file.yanked is None and variant.precision == manifest.precision
+        if chip is not None and file.soc_id == chip.soc_id and file.yanked is None
     )
-    wish = f"{manifest.model.name}=={manifest.model.version} --soc {chip.name}"
-    raise BundleForOtherChip(
-        f"{manifest.name} is for {made.name} (soc_id {made.soc_id}, {made.arch}, {made.vtcm_mb} MB VTCM); "
-        f"the device has {chip.name} (soc_id {chip.soc_id}, {chip.group})",
-        remedy=f"get the bundle for it: qnn-forge pull {wish}",
-        details=[*(f"in the index for {chip.name}: {name}" for name in fitting), *fallback],
-    )
+    there = (f"in the index for {chip.name}: {name}" for name in fitting) if chip is not None else ()
+    return (*there, *cpu_lines(manifest, document))
+
+
+def require_chip(manifest: Manifest, chip: Soc) -> None:
+    """Raise BundleForOtherChip (QF788) unless the bundle was made for this chip."""
+    made = manifest.chip
+    if made.soc_id != chip.soc_id:
+        wish = f"{manifest.model.name}=={manifest.model.version} --soc {chip.name}"
+        raise BundleForOtherChip(
+            f"{manifest.name} is for {made.name} (soc_id {made.soc_id}, {made.arch}, {made.vtcm_mb} MB VTCM); "
+            f"the device has {chip.name} (soc_id {chip.soc_id}, {chip.group})",
+            remedy=f"get the bundle for it: qnn-forge pull {wish}",
+        )

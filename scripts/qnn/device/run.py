@@ -12,18 +12,22 @@ from pathlib import Path
 
 from qnn.bundle.manifest import Manifest
 from qnn.bundle.recheck import MANIFEST, check_files, read_manifest
+from qnn.chips.soc import Soc
 from qnn.chips.table import load_table
 from qnn.device.adb import Device, Said
 from qnn.device.catalogue import recognise
 from qnn.device.facts import chip_of, read_facts
-from qnn.device.fallback import cpu_lines, require_chip
+from qnn.device.fallback import advice, require_chip
 from qnn.device.native import read_binary, to_golden
 from qnn.device.net_run import WARM_UPS, Latency, Place, check_line, elapsed, latency, output_files, timed_line
 from qnn.device.paths import command, fit, fit_root
 from qnn.device.report import GraphOutcome, Outcome
 from qnn.device.runtime import RuntimeFile, find_net_run, find_viewer, require_runtime
 from qnn.device.staging import StagedGraph, bring, remote_digest, stage_bundle, stage_files
+from qnn.errors.base import ForgeError
 from qnn.errors.device import (
+    BundleForOtherChip,
+    DeviceChipUnknown,
     DeviceLost,
     DeviceNumbersMiss,
     NetRunFailed,
@@ -61,19 +65,21 @@ class Wishes:
     tell: Callable[[str], None]
 
 
-def check(folder: Path, device: Device, wishes: Wishes, document: VersionIndex | None) -> Outcome:
-    """Check the bundle in `folder`; `document` is its index entry where there is one. The outcome may be a miss.
+def check(folder: Path, device: Device, wishes: Wishes, entry: Callable[[], VersionIndex | None]) -> Outcome:
+    """Check the bundle in `folder`; `entry` gets its index entry where there is one. The outcome may be a miss.
+
+    The index is asked only where the device cannot run the bundle, for what else there is.
 
     Raises the bundle errors QF701, QF702 and QF625, and QF784 to QF795.
     """
     root = fit_root(wishes.root)
     manifest = read_manifest(folder)
     check_files(folder, manifest)
-    fallback = cpu_lines(manifest, document)
     facts = read_facts(device)
-    chip = chip_of(facts, load_table(), fallback)
-    require_chip(manifest, chip, document, fallback)
-    with tempfile.TemporaryDirectory(prefix="qnn-forge-device-") as scratch, _pointing_to(fallback):
+    with _advised(manifest, entry):
+        chip = chip_of(facts, load_table())
+    with tempfile.TemporaryDirectory(prefix="qnn-forge-device-") as scratch, _advised(manifest, entry, chip):
+        require_chip(manifest, chip)
         room = Path(scratch)
         runtime = require_runtime(wishes.libraries, wishes.sdk, room / "libraries", chip, manifest.toolchain.qairt)
         program = find_net_run(wishes.net_run, wishes.sdk, facts.net_runs)
@@ -128,12 +134,16 @@ def clean(device: Device, root: str) -> None:
 
 
 @contextmanager
-def _pointing_to(fallback: tuple[str, ...]) -> Iterator[None]:
-    """Where there is no runtime, the error also says what runs without one."""
+def _advised(manifest: Manifest, entry: Callable[[], VersionIndex | None], chip: Soc | None = None) -> Iterator[None]:
+    """Where the device cannot run the bundle, the error also says what else there is."""
     try:
         yield
-    except (RuntimeUnusable, NetRunMissing, RuntimeTooOld) as error:
-        error.details = (*error.details, *fallback)
+    except (DeviceChipUnknown, BundleForOtherChip, RuntimeUnusable, NetRunMissing, RuntimeTooOld) as error:
+        try:
+            lines = advice(manifest, entry(), chip)
+        except ForgeError as fault:  # no reason to hide what is wrong with the device
+            lines = (*advice(manifest, None, chip), f"the index was not read: {fault.message}")
+        error.details = (*error.details, *lines)
         raise
 
 
@@ -192,10 +202,6 @@ def _compare(fetched: Path, staged: StagedGraph) -> tuple[OutputComparison, ...]
                     remedy="take a qnn-net-run that knows --use_native_output_files, of the libraries' QAIRT",
                 ) from None
             samples[-1].append(compare_sample(pair.golden.name, reference[pair.golden.name], to_golden(pair, stored)))
-    if not samples:
-        raise OutputsMissing(
-            f"{staged.graph.name} has no golden samples", remedy="build the bundle with a `checks.count` of at least 1"
-        )
     return tuple(reduce(merge, of_one) for of_one in zip(*samples, strict=True))
 
 

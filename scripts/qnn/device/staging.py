@@ -14,6 +14,7 @@ from qnn.device.native import Pair, pairs, to_binary
 from qnn.device.paths import command, fit
 from qnn.errors.bundles import DamagedBundle
 from qnn.errors.device import DeviceRefused
+from qnn.errors.numerics import GoldenUnusable
 from qnn.store import file_digest
 from qnn.verify.golden import golden_layout, read_golden
 
@@ -69,6 +70,10 @@ def stage_bundle(folder: Path, manifest: Manifest, scratch: Path) -> tuple[Stage
 
     Raises GoldenUnusable (QF625), OutputsMissing (QF795), UnfitDevicePath (QF792), DamagedBundle (QF702).
     """
+    if manifest.golden < 1:
+        raise GoldenUnusable(
+            f"{manifest.name} has no golden samples to run", remedy="build it again, without leaving verification out"
+        )
     listed = {file.path: file.sha256 for file in manifest.files}
     files, graphs = [], []
     for graph in manifest.graphs:
