@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from qnn.bundle import manifest as module
 from qnn.bundle.manifest import (
     SCHEMA_VERSION,
     Manifest,
+    ManifestChain,
+    ManifestChainGraph,
     ManifestChip,
     ManifestExport,
     ManifestFile,
@@ -117,3 +120,29 @@ def test_foreign_documents(text: str, says: str) -> None:
 
 def test_readme_of_a_bundle() -> None:
     assert readme(EXAMPLE) == GOLDEN_README.read_text(encoding="utf-8")
+
+
+CHAINED = dataclasses.replace(
+    EXAMPLE,
+    chain=ManifestChain(
+        rounds=2,
+        graphs=(ManifestChainGraph("find", 1, 1, EXAMPLE.graphs[0].numerics), ManifestChainGraph("read", 3, 4, ())),
+        metrics=(ManifestMetric("text", 1, 1, "a b", "a b", "equal"),),
+    ),
+)
+
+
+def test_a_chain_stands_in_manifest_schema_and_readme() -> None:
+    text = to_json(CHAINED)
+    jsonschema.validate(json.loads(text), manifest_schema())
+    assert from_json(text, Path("manifest.json")) == CHAINED
+    lines = readme(CHAINED).splitlines()
+    at = lines.index("all together (find -> read, 2 rounds), each on what the ones before it gave on the HTP emulator")
+    assert lines[at + 1] == "  text: float a b, HTP a b (gate: equal)"
+
+
+def test_a_manifest_from_before_there_were_chains_is_read() -> None:
+    document = json.loads(to_json(EXAMPLE))
+    assert document.pop("chain") is None
+    jsonschema.validate(document, manifest_schema())
+    assert from_json(json.dumps(document), Path("manifest.json")) == EXAMPLE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from qnn.bundle.manifest import Manifest, ManifestGraph, ManifestTensor
+from qnn.bundle.manifest import Manifest, ManifestChain, ManifestGraph, ManifestMetric, ManifestTensor
 
 
 def readme(manifest: Manifest) -> str:
@@ -26,6 +26,7 @@ def readme(manifest: Manifest) -> str:
         "Graphs",
         "------",
         *(line for graph in manifest.graphs for line in _graph(graph)),
+        *_chain(manifest.chain),
         "",
         "Check this bundle again (needs only qnn-forge, no phone)",
         "--------------------------------------------------------",
@@ -56,11 +57,20 @@ def _graph(graph: ManifestGraph) -> list[str]:
         shown = ", ".join(number for number in numbers if number)
         lines.append(f"  checked on the HTP emulator against the float model: {output.name}: {shown}")
     for metric in graph.metrics:
-        lines.append(
-            f"  {metric.name}, worst of {metric.samples} samples: float {_value(metric.float_value)}, "
-            f"HTP {_value(metric.htp_value)} (gate: {metric.gate})"
-        )
+        lines.append(f"  {metric.name}, worst of {metric.samples} samples: {_both(metric)}")
     return lines
+
+
+def _chain(chain: ManifestChain | None) -> list[str]:
+    if chain is None:
+        return []
+    order = " -> ".join(graph.name for graph in chain.graphs) + (f", {chain.rounds} rounds" if chain.rounds > 1 else "")
+    lines = [f"all together ({order}), each on what the ones before it gave on the HTP emulator"]
+    return lines + [f"  {metric.name}: {_both(metric)}" for metric in chain.metrics]
+
+
+def _both(metric: ManifestMetric) -> str:
+    return f"float {_value(metric.float_value)}, HTP {_value(metric.htp_value)} (gate: {metric.gate})"
 
 
 def _value(value: float | str | bool) -> str:
