@@ -124,7 +124,8 @@ def _accepted(
     archives = find_archives(dist)
     built = find_results(dist, results)
     log = Path(tempfile.mkdtemp(prefix="qnn-forge-publish-logs-")) / "read-back.log"
-    with HostPool(1) as pool, pool.host() as host:
+    # Reading a binary back needs none of what other jobs need imported.
+    with HostPool(1, preload=()) as pool, pool.host() as host:
         return accept_all(archives, Checker(PipToolchain(), host, log, built, libraries))
 
 
