@@ -2,7 +2,7 @@
 
 Speaks CNXN, AUTH, OPEN, OKAY, WRTE and CLSE over TCP, the services `shell` (with and without the v2 protocol) and
 `sync` (STAT, LIST, SEND, RECV, QUIT). Commands run in this machine's `sh` with the device's absolute paths turned into
-paths below the folder, and with `getprop` first on PATH.
+paths below the folder, and with `getprop` and `date` of its own.
 """
 
 from __future__ import annotations
@@ -58,7 +58,11 @@ class FakeDevice:
         tools.mkdir(exist_ok=True)
         lines = [f"{name}) echo '{value}';;" for name, value in self.props.items()]
         (tools / "getprop").write_text('#!/bin/sh\ncase "$1" in\n' + "\n".join(lines) + "\n*) echo;;\nesac\n")
-        (tools / "getprop").chmod(0o755)
+        # A clock that only the stand-in for qnn-net-run moves: times in tests are exact.
+        (tools / "date").write_text('#!/bin/sh\n[ "$1" = +%s%N ] && cat "$FAKE_DEVICE/clock"\n')
+        (self.root / "clock").write_text("1764500000000000000")
+        for name in ("getprop", "date"):
+            (tools / name).chmod(0o755)
 
     def path(self, name: str) -> Path:
         return self.root / name.lstrip("/")

@@ -22,6 +22,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+_START_NS = 700_000_000
 _BUILD = re.compile(rb"v\d+\.\d+\.\d+\.\d{12}")
 
 
@@ -121,7 +122,6 @@ def _run(options: argparse.Namespace, device: dict[str, Any], context: dict[str,
     count = options.num_inferences or len(lines)
     keep = count if options.keep_num_outputs is None else options.keep_num_outputs
     for number in range(count):
-        time.sleep(device.get("us", 0) / 1e6)
         if "emulated" in context:
             outputs = _emulate(context["emulated"], lines[number % len(lines)])
         else:
@@ -131,6 +131,8 @@ def _run(options: argparse.Namespace, device: dict[str, Any], context: dict[str,
             folder.mkdir(parents=True, exist_ok=True)
             for name, values, tensor in outputs:
                 _write(folder, name, values + np.float64(device.get("noise", 0)), tensor, options)
+    clock = Path(os.environ["FAKE_DEVICE"]) / "clock"
+    clock.write_text(str(int(clock.read_text()) + _START_NS + count * device.get("us", 0) * 1000))
     if options.profiling_level:
         (Path(options.output_dir) / "qnn-profiling-data_0.log").write_bytes(b"\0profile")
 
