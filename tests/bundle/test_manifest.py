@@ -72,6 +72,8 @@ EXAMPLE = Manifest(
             numerics=(ManifestOutput("y", 4, 0.99999, 0.01, 0.001, 1.0, None, Gates(cosine=0.99)),),
             metrics=(ManifestMetric("text", 2, 2, "hello", "hello", "equal"),),
             export=ManifestExport("torch.export", 20, {"torch": "2.13.0"}),
+            source="weights",
+            reference="weights",
         ),
     ),
     files=(ManifestFile("net.bin", "ef" * 32, 100),),

@@ -215,20 +215,22 @@ def test_versions_in_order(versions: list[str]) -> None:
     assert sorted(shuffled, key=version_key) == versions
 
 
-def test_the_fallback_of_a_graph_is_its_float_source() -> None:
-    det = ManifestSource("det", "pypi", "ocr==1.0", "ocr/det.onnx", "aa" * 32, 5)
-    rec = ManifestSource("rec", "url", "https://x/rec.onnx", None, "bb" * 32, 6)
+def test_the_fallback_of_a_graph_is_what_its_numbers_were_compared_with() -> None:
+    float_ = ManifestSource("float-weights", "pypi", "ocr==1.0", "ocr/det.onnx", "aa" * 32, 5)
+    rec = ManifestSource("det", "url", "https://x/rec.onnx", None, "bb" * 32, 6)  # called as the other graph is
     quantized = ManifestSource("det-w8a8", "url", "https://x/q.onnx", None, "cc" * 32, 7)
-    graphs = tuple(replace(manifest().graphs[0], name=name) for name in ("det", "rec"))
-    both = replace(manifest(precision="fp16"), sources=(det, quantized, rec), graphs=graphs)
+    det = replace(manifest().graphs[0], name="det", source="det-w8a8", reference="float-weights")
+    read = replace(det, name="rec", source="det", reference="det")
+    both = replace(manifest(precision="w8a8"), sources=(rec, quantized, float_), graphs=(read, det))
     assert [(one.graph, one.sha256[:2], one.member) for one in fallback_of([both])] == [
         ("det", "aa", "ocr/det.onnx"),
         ("rec", "bb", None),
     ]
-    only = manifest()  # one graph "net", one ONNX source "weights"
-    assert [(one.graph, one.address) for one in fallback_of([only])] == [("net", "toy==1.0")]
+    only = manifest()
     local = replace(only, sources=(replace(only.sources[0], kind="local"),))
     assert fallback_of([local]) == ()
+    exported = replace(only, graphs=(replace(only.graphs[0], source=None, reference=None),))
+    assert fallback_of([exported]) == ()
 
 
 def test_documents_have_no_clock_and_no_order_of_entering(tmp_path: Path) -> None:

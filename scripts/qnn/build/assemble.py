@@ -189,6 +189,8 @@ def _graph(
         ),
         metrics=() if measured is None else summarise(measured.metrics, checks.metric_gates.get(graph.name, {})),
         export=export,
+        source=None if graph.export is not None else graph.source_for(target.variant.precision),
+        reference=graph.reference,
     )
 
 

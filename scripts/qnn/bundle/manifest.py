@@ -133,8 +133,9 @@ class ManifestGraph:
     """One graph: its files, its I/O, what was read back, what was changed on the way, what was measured.
 
     `inputs` and `outputs` are the binary's own; `interface_inputs` and `interface_outputs` the ONNX wrapper's, which
-    are float where the binary's are quantized. Golden files have the wrapper's dtypes. `export` is None for a graph
-    that came as an ONNX file.
+    are float where the binary's are quantized. Golden files have the wrapper's dtypes. `source` names the one of the
+    manifest's sources that was compiled, `reference` the one whose float results are the truth; both are None for a
+    graph that was exported from PyTorch, and `export` for every other.
     """
 
     name: str
@@ -154,6 +155,8 @@ class ManifestGraph:
     numerics: tuple[ManifestOutput, ...]
     metrics: tuple[ManifestMetric, ...]
     export: ManifestExport | None = None
+    source: str | None = None
+    reference: str | None = None
 
 
 @dataclass(frozen=True)

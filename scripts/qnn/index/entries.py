@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from qnn.bundle.manifest import Manifest, ManifestGraph, ManifestOutput, ManifestSource
+from qnn.bundle.manifest import Manifest, ManifestGraph, ManifestOutput
 from qnn.index.document import (
     IndexFallback,
     IndexFile,
@@ -13,8 +13,6 @@ from qnn.index.document import (
     IndexMetric,
     IndexNumeric,
 )
-
-_ONNX = (".onnx", ".ort")
 
 
 def file_of(manifest: Manifest, name: str, size: int, sha256: str) -> IndexFile:
@@ -47,28 +45,21 @@ def graphs_of(manifest: Manifest) -> tuple[IndexGraph, ...]:
 
 
 def fallback_of(manifests: Iterable[Manifest]) -> tuple[IndexFallback, ...]:
-    """The float ONNX file of each graph, where a bundle was made from one that can be downloaded.
+    """The float ONNX file of each graph: the one that its numbers were compared with, where it can be downloaded.
 
-    A manifest does not say which source a graph came from: it is the source of the graph's own name, or the only ONNX
-    source there is. Of the bundles, one of precision fp16 is believed first, since its sources are float.
+    None for graphs exported from PyTorch and for files of the model's own folder.
     """
     found: dict[str, IndexFallback] = {}
-    for manifest in sorted(manifests, key=lambda one: (one.precision != "fp16", one.name)):
-        models = [source for source in manifest.sources if source.kind != "local" and _is_onnx(source)]
+    for manifest in sorted(manifests, key=lambda one: one.name):
+        sources = {source.name: source for source in manifest.sources if source.kind != "local"}
         for graph in manifest.graphs:
-            own = next((source for source in models if source.name == graph.name), None)
-            if own is None and len(models) == len(manifest.graphs) == 1:
-                own = models[0]
+            own = sources.get(graph.reference or "")
             if own is not None:
                 found.setdefault(
                     graph.name,
                     IndexFallback(own.kind, own.address, own.sha256, own.size, graph.name, own.member),
                 )
     return tuple(found[name] for name in sorted(found))
-
-
-def _is_onnx(source: ManifestSource) -> bool:
-    return (source.member or source.address).lower().endswith(_ONNX)
 
 
 def _file_graph(graph: ManifestGraph) -> IndexFileGraph:
