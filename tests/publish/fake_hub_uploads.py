@@ -14,14 +14,14 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import yaml
 
-from tests.publish.fake_releases import Trouble
+from tests.publish.fake_releases import Trouble, next_trouble
 
 TOKEN = "hf_may_write"
 DATE = "2026-11-30T10:00:00.000Z"
@@ -88,15 +88,6 @@ class FakeHub:
         repository = Repository(name, {first: {".gitattributes": blob}}, {"main": first})
         self.repositories[name] = repository
         return repository
-
-    def trouble(self, method: str, path: str) -> Trouble | None:
-        """The next answer that is ordered for such a request."""
-        for position, trouble in enumerate(self.troubles):
-            if trouble.method == method and re.search(trouble.path, path):
-                left = trouble.times - 1
-                self.troubles[position : position + 1] = [replace(trouble, times=left)] if left else []
-                return trouble if trouble.status else None
-        return None
 
     def commit(self, repository: Repository, branch: str, lines: list[dict[str, Any]]) -> tuple[int, Any]:
         """Add a commit of the operations in `lines` to a branch."""
@@ -180,7 +171,7 @@ class _Handler(BaseHTTPRequestHandler):
         return out
 
     def _decide(self, path: str, body: bytes) -> tuple[int, Any, dict[str, str]]:
-        trouble = self.hub.trouble(self.command, path)
+        trouble = next_trouble(self.hub.troubles, self.command, path)
         if trouble is not None and not trouble.after:
             return trouble.status, trouble.body.encode(), dict(trouble.headers)
         found = self._answer(path, body)

@@ -66,7 +66,7 @@ class Kept:
 class Trouble:
     """An answer to give in place of the right one to requests that match, `times` times.
 
-    `after`: do what was asked first, and then give that answer.
+    `after`: do what was asked first, and then give that answer. A status of 0 is the right answer.
     """
 
     method: str
@@ -76,6 +76,16 @@ class Trouble:
     headers: tuple[tuple[str, str], ...] = ()
     after: bool = False
     body: str = '{"message": "no"}'
+
+
+def next_trouble(troubles: list[Trouble], method: str, path: str) -> Trouble | None:
+    """The answer that is ordered for such a request, which is then one fewer; None to answer as it should be."""
+    for position, trouble in enumerate(troubles):
+        if trouble.method == method and re.search(trouble.path, path):
+            left = trouble.times - 1
+            troubles[position : position + 1] = [replace(trouble, times=left)] if left else []
+            return trouble if trouble.status else None
+    return None
 
 
 @dataclass
@@ -111,15 +121,6 @@ class FakeReleases:
     def trouble_after(self, count: int, trouble: Trouble) -> None:
         """Let `count` such requests through first."""
         self.troubles = [replace(trouble, status=0, times=count), trouble]
-
-    def trouble(self, method: str, path: str) -> Trouble | None:
-        """The next answer that is ordered for such a request."""
-        for position, trouble in enumerate(self.troubles):
-            if trouble.method == method and re.search(trouble.path, path):
-                left = trouble.times - 1
-                self.troubles[position : position + 1] = [replace(trouble, times=left)] if left else []
-                return trouble if trouble.status else None
-        return None
 
     def answer(self, method: str, path: str, query: dict[str, str], body: bytes) -> tuple[int, Any]:
         """Status and document (bytes for a download)."""
@@ -260,7 +261,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _decide(self, path: str, query: dict[str, str], body: bytes) -> tuple[int, Any, Any]:
         github = self.server.github
-        trouble = github.trouble(self.command, path)
+        trouble = next_trouble(github.troubles, self.command, path)
         if trouble is not None and not trouble.after:
             return trouble.status, trouble.body.encode(), trouble.headers
         token = (self.headers.get("Authorization") or " ").split()[-1:]

@@ -104,6 +104,18 @@ def test_the_name_is_taken_although_the_answer_said_otherwise(
     assert sleeps.naps == [0.5]
 
 
+def test_a_name_that_somebody_took_in_between_is_looked_at_again(
+    github: GithubTarget, releases: FakeReleases, release: Make
+) -> None:
+    body = '{"message": "Validation Failed", "errors": [{"code": "already_exists", "field": "name"}]}'
+    releases.troubles = [Trouble("POST", "/assets", 422, body=body)]
+    publish(github, release(A))
+    assert releases.published()["toy-1.0-r1"][A] == content_of(A)
+    releases.troubles = [Trouble("POST", "/releases$", 422, body='{"message": "tag_name is not valid"}')]
+    with pytest.raises(AnswerNotUnderstood, match="tag_name is not valid"):
+        github.stage(release(A, revision=2), Recorder())
+
+
 def test_a_release_that_was_made_without_an_answer_is_found(
     github: GithubTarget, releases: FakeReleases, release: Make
 ) -> None:
