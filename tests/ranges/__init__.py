@@ -1,0 +1,1 @@
+"""Tests of the fp16 range check."""
