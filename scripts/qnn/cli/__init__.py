@@ -28,6 +28,7 @@ _COMMANDS = {
     "inspect": ("qnn.cli.inspect:inspect", "Say what a context binary holds."),
     "libs": ("qnn.cli.libs:libs", "Put together the runtime libraries for a chip."),
     "lint": ("qnn.cli.lint:lint", "Check model YAML files and report every problem."),
+    "localize": ("qnn.cli.localize:localize", "Find the first wrong tensor of a graph, and the node to blame."),
     "pin": ("qnn.cli.pin:pin", "Fill in sha256 and size of a model's sources."),
     "plan": ("qnn.cli.plan:plan", "Say what would be built, why, and what it costs."),
     "prepare": ("qnn.cli.prepare:prepare", "Make ready what does not depend on the chip."),
