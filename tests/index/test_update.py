@@ -67,14 +67,14 @@ def test_the_same_release_again_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_second_home_of_the_same_file_is_one_more_address(tmp_path: Path) -> None:
-    add_release(tmp_path, release(published(manifest())))
+    add_release(tmp_path, release(replace(published(manifest()), attestation="first.json")))
     elsewhere = replace(
         published(manifest(), url="https://hub.example"), revision=4, published="2027-01-01", attestation="a.json"
     )
     assert add_release(tmp_path, release(elsewhere)) == (tmp_path / version_path("toy", "1.0"),)
     (file,) = version_of(tmp_path).variants[0].files
     assert [url.split("/")[2] for url in file.urls] == ["files.example", "hub.example"]
-    assert (file.revision, file.published, file.attestation) == (1, "2026-11-30", "a.json")
+    assert (file.revision, file.published, file.attestations) == (1, "2026-11-30", ("first.json", "a.json"))
 
 
 def test_new_content_is_a_new_revision_beside_the_old(tmp_path: Path) -> None:

@@ -92,6 +92,18 @@ def test_an_attestation_that_is_named_has_to_be_there(release: Release, server: 
     assert refused(puller, release, release.trust(required=False)).id == "QF720"
 
 
+def test_any_address_of_an_attestation_will_do(release: Release, server: FakeServer, puller: Puller) -> None:
+    first, second = '"attestations":["', f'"{ATTESTATION}"]'
+    release.shop.edit(f'{first}{ATTESTATION}"]', f'{first}gone.json",{second}')
+    release.shop.serve(server)
+    taken = puller.pull(release.base, trust=release.trust())
+    assert taken.attested is not None
+    del server.routes[f"/{ATTESTATION}"]
+    with pytest.raises(ForgeError) as caught:
+        Puller(puller.out.with_name("other"), puller.cache).pull(release.base, trust=release.trust())
+    assert (caught.value.id, len(caught.value.details)) == ("QF720", 1)
+
+
 def test_without_gh_the_sha256_has_to_do_unless_an_attestation_is_required(
     release: Release, puller: Puller, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

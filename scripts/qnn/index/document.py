@@ -143,7 +143,8 @@ class IndexFile:
 
     `urls` are equal in content; one without a scheme is relative to the base address. `size` is bytes. A device needs
     a runtime of at least `minimum_runtime`. `published` is a date (YYYY-MM-DD). `yanked` is the reason, None for a
-    file that may be used. `provenance`, `sbom` and `attestation` are addresses of the same form as `urls`.
+    file that may be used. `attestations` are addresses of the same form as `urls`, each of a sigstore bundle that names
+    this file; `provenance` and `sbom` one such address each.
     """
 
     name: str
@@ -165,7 +166,7 @@ class IndexFile:
     yanked: str | None = None
     provenance: str | None = None
     sbom: str | None = None
-    attestation: str | None = None
+    attestations: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

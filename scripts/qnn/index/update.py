@@ -187,7 +187,7 @@ def _entry(file: PublishedFile) -> IndexFile:
         published=file.published,
         provenance=file.provenance,
         sbom=file.sbom,
-        attestation=file.attestation,
+        attestations=() if file.attestation is None else (file.attestation,),
     )
 
 
@@ -214,7 +214,7 @@ def _merged(old: IndexFile, new: IndexFile) -> IndexFile:
         urls=tuple(dict.fromkeys((*old.urls, *new.urls))),
         provenance=old.provenance or new.provenance,
         sbom=old.sbom or new.sbom,
-        attestation=old.attestation or new.attestation,
+        attestations=tuple(dict.fromkeys((*old.attestations, *new.attestations))),
     )
 
 

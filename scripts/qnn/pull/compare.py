@@ -9,7 +9,7 @@ from qnn.index.document import IndexFile, IndexVariant, VersionIndex
 from qnn.index.entries import file_of, graphs_of
 
 # What only the publisher knows; everything else follows from the manifest.
-_NOT_OF_THE_MANIFEST = frozenset({"urls", "revision", "published", "yanked", "provenance", "sbom", "attestation"})
+_NOT_OF_THE_MANIFEST = frozenset({"urls", "revision", "published", "yanked", "provenance", "sbom", "attestations"})
 
 
 def differences(document: VersionIndex, variant: IndexVariant, file: IndexFile, manifest: Manifest) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ goes on from there at the next try. Two pulls of one file wait for each other, a
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from qnn.errors.base import ForgeError
@@ -24,8 +25,7 @@ _SAME_FILE = "do not use it; try again, and if it stays, report it to whoever pu
 def obtain(file: IndexFile, base: Base, desk: Desk) -> Path:
     """A file of exactly the entry's size and sha256: one in a folder of this machine where it is, else in the cache.
 
-    The addresses are tried in their order. When none gives the file, the first one's error is raised, with the others'
-    as details: QF720 to QF726; OSError for faults of this machine.
+    The addresses are tried in their order. Raises QF720 to QF726; OSError for faults of this machine.
     """
     slot = desk.shelf.slot(f"sha256:{file.sha256}")
     with desk.shelf.locked(slot):
@@ -34,18 +34,27 @@ def obtain(file: IndexFile, base: Base, desk: Desk) -> Path:
             return kept.path
         if kept is not None:
             slot.drop()  # damaged on this disk
-        failures = []
-        for address in file.urls:
-            try:
-                place = base.place(address)
-                if isinstance(place, Path):
-                    return _checked_file(place, file)
-                return _download(place, file, desk)
-            except ForgeError as error:
-                failures.append(error)
+        return any_of(file.urls, lambda address: _from(base.place(address), file, desk))
+
+
+def any_of(addresses: Sequence[str], bring: Callable[[str], Path]) -> Path:
+    """What `bring` gives for the first address that works.
+
+    When none does, the first one's error is raised, with the others' as details.
+    """
+    failures = []
+    for address in addresses:
+        try:
+            return bring(address)
+        except ForgeError as error:
+            failures.append(error)
     first, *others = failures
     first.details = (*first.details, *(f"also tried: {other.message}" for other in others))
     raise first
+
+
+def _from(place: str | Path, file: IndexFile, desk: Desk) -> Path:
+    return _checked_file(place, file) if isinstance(place, Path) else _download(place, file, desk)
 
 
 def _download(url: str, file: IndexFile, desk: Desk) -> Path:

@@ -28,7 +28,7 @@ from qnn.index.document import (
 )
 from qnn.pull.bases import Base, Desk, read_document
 from qnn.pull.compare import differences
-from qnn.pull.fetch import obtain
+from qnn.pull.fetch import any_of, obtain
 from qnn.pull.resolve import resolve
 from qnn.pull.unpack import unpack
 from qnn.pull.wish import Choice, Verdict, Wish
@@ -161,7 +161,7 @@ def _take(found: Found, out: Path, base: Base, desk: Desk, trust: Trust) -> Take
     assert document is not None, "only what was found is taken"
     assert variant is not None, "a file has a variant"
     assert file is not None, "only what was found is taken"
-    if file.attestation is None and trust.required:
+    if not file.attestations and trust.required:
         raise NoAttestation(
             f"{file.name}: the index names no attestation for it",
             remedy="take another revision, or do without --require-attestation",
@@ -183,12 +183,12 @@ def _named(kept: Path, name: str) -> Iterator[Path]:
 def _attested(
     file: IndexFile, archive: Path, base: Base, desk: Desk, trust: Trust
 ) -> tuple[Attested | None, str | None]:
-    if file.attestation is None:
+    if not file.attestations:
         return None, "the index names no attestation; the sha256 was checked"
     from qnn.provenance.attestation import FILE_NAME, verify  # noqa: PLC0415 - only for files that have one
 
     try:
-        with _named(base.file(file.attestation, desk), FILE_NAME) as bundle:
+        with _named(any_of(file.attestations, lambda address: base.file(address, desk)), FILE_NAME) as bundle:
             return verify(archive, bundle, repository=trust.repository, trusted_root=trust.trusted_root), None
     except (CheckerMissing, CheckerTooOld) as error:
         if trust.required:
