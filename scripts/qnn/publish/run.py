@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from qnn.errors.base import ForgeError
+from qnn.provenance.subject import Subject
 from qnn.publish.bundles import Bundle
 from qnn.publish.documents import Provenance, manifests_of, write_release
 from qnn.publish.entries import enter, require_enterable
@@ -56,8 +57,14 @@ def publish(
     """Carry out a plan without refusals, unit by unit; each is visible and in the index before the next begins.
 
     Raises PublishError (QF755 to QF764) and the index's errors (QF710 to QF713); what was done until then stays, and
-    the same call goes on from there.
+    the same call goes on from there. Before anything is done, UnreadableAttestation (QF742) and OfAnotherFile (QF743)
+    for an attestation that does not name every archive to be sent.
     """
+    if provenance.attestation is not None:
+        from qnn.provenance.attestation import require_named  # noqa: PLC0415 - only where there is one
+
+        sent = (file for plan in planned.units for release in plan.releases for file in release.bundles)
+        require_named(provenance.attestation, (Subject(file.name, file.sha256) for file in sent))
     return tuple(_publish_unit(planned.target, plan, bundles, provenance, index, progress) for plan in planned.units)
 
 
