@@ -129,7 +129,7 @@ def _written(kind: str) -> ProbeGraph:
         nodes = [node("ReduceMax", ["x"], ["m"], axes=[-1]), node("Sub", ["x", "m"], ["d"]), node("Exp", ["d"], ["e"])]
         nodes += [node("ReduceSum", ["e", "axis"], ["s"]), node("Div", ["e", "s"], ["y"])]
         return graph(nodes, {"x": x * 5}, {"axis": numpy.array([-1])})
-    return graph([node("ReduceLogSumExp", ["x"], ["y"], axes=[-1])], {"x": x * 4})
+    return graph([node("ReduceLogSumExp", ["x"], ["y"], axes=[-1])], {"x": noise(1, 8, 64, scale=20)})
 
 
 def _top_k() -> ProbeGraph:

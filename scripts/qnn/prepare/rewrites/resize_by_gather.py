@@ -11,7 +11,9 @@ from qnn.prepare.rewrites.steps import moved
 from qnn.prepare.rewrites.view import GraphView, attribute
 
 NAME = "resize-by-gather"
-# What the compiler computes rightly when the sizes tell the scale (swept, see docs/faults.md), besides whole factors.
+# Resize of opset 10 has no modes: it is asymmetric, and the compiler takes it for half_pixel.
+_WITH_MODES = 11
+# What the compiler computes rightly when the sizes tell the scale (swept, see docs/faults.md).
 _RIGHT = frozenset({("asymmetric", "floor"), ("tf_half_pixel_for_nn", "floor")})
 
 
@@ -41,8 +43,10 @@ def is_right(view: GraphView, node: NodeProto, axes: tuple[Axis, ...]) -> bool:
     """Whether the compiler computes this form as it is."""
     if len(axes) != 4 or any(axis.changes for axis in axes[:2]) or not all(axis.scale_fits for axis in axes):
         return False
-    if view.opset() < 11 or node.op_type == "Upsample":
+    if node.op_type == "Upsample":
         return True
+    if view.opset() < _WITH_MODES:
+        return False
     modes = (
         attribute(node, "coordinate_transformation_mode", b"half_pixel").decode(),
         attribute(node, "nearest_mode", b"round_prefer_floor").decode(),

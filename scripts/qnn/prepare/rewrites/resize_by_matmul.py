@@ -12,6 +12,7 @@ from qnn.prepare.rewrites.view import Array, GraphView, attribute
 
 NAME = "resize-by-matmul"
 _MATMUL_RANK = 4
+_WITH_MODES = 11
 
 
 def _apply(model: ModelProto) -> list[Change]:
@@ -40,7 +41,8 @@ def is_right(view: GraphView, node: NodeProto, axes: tuple[Axis, ...]) -> bool:
     """Whether the compiler computes this form as it is."""
     plain = len(axes) == 4 and not any(axis.changes for axis in axes[:2])
     modes = attribute(node, "coordinate_transformation_mode", b"half_pixel").decode()
-    known = modes in _RIGHT or view.opset() < 11
+    # Resize of opset 10 has no modes: it is asymmetric, and the compiler takes it for half_pixel.
+    known = node.op_type == "Upsample" or (modes in _RIGHT and view.opset() >= _WITH_MODES)
     return plain and known and all(axis.scale_fits for axis in axes) and not attribute(node, "antialias", 0)
 
 
