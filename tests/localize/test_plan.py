@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 
-from qnn.localize.facts import QnnOp, Stretch
+from qnn.localize.facts import NodeFacts, QnnOp, Stretch, Survey
 from qnn.localize.plan import Plan
 from tests.localize.graphs import chain, survey
 
@@ -86,3 +87,40 @@ def test_the_graph_behind_a_tensor_begins_after_its_readers_unless_they_are_far(
     assert Plan(LOOP).past("c") == 4
     far = survey({"a": ["x"], **{f"n{i}": [f"n{i - 1}" if i else "a"] for i in range(20)}, "z": ["n19", "a"]}, ["z"])
     assert Plan(far).past("a") == 1
+
+
+# q → dq → m → q1 → dq1 → n → q2 → dq2, each operator with its DequantizeLinear and QuantizeLinear
+QUANTIZED = Survey(
+    Path("graph.onnx"),
+    (
+        NodeFacts("q", "QuantizeLinear", ("x",), ("q",)),
+        NodeFacts("dq", "DequantizeLinear", ("q",), ("dq",)),
+        NodeFacts("m", "MatMul", ("dq",), ("m",)),
+        NodeFacts("q1", "QuantizeLinear", ("m",), ("q1",)),
+        NodeFacts("dq1", "DequantizeLinear", ("q1",), ("dq1",)),
+        NodeFacts("n", "Tanh", ("dq1",), ("n",)),
+        NodeFacts("q2", "QuantizeLinear", ("n",), ("q2",)),
+        NodeFacts("dq2", "DequantizeLinear", ("q2",), ("y",)),
+    ),
+    ("x",),
+    ("y",),
+    (("dq", 4), ("dq1", 4), ("y", 4)),
+)
+QUANTIZED_OPS = (QnnOp("FullyConnected", ("dq", "m", "q1")), QnnOp("Tanh", ("dq1", "n", "q2")))
+
+
+def test_of_a_quantized_graph_what_comes_back_from_integers_is_looked_at() -> None:
+    assert Plan(QUANTIZED, QUANTIZED_OPS).probes(Stretch(0, 8)) == ["dq", "dq1", "y"]
+
+
+def test_a_quantized_operator_is_alone_with_its_quantization() -> None:
+    plan = Plan(QUANTIZED, QUANTIZED_OPS)
+    assert plan.maker("dq1") == Stretch(1, 5)
+    assert plan.maker("y") == Stretch(4, 8)
+
+
+def test_a_quantized_graph_is_cut_where_integers_cross() -> None:
+    plan = Plan(QUANTIZED, QUANTIZED_OPS)
+    assert plan.middle(plan.whole) == 4
+    assert plan.behind("dq1") == 4
+    assert plan.middle(Stretch(1, 4)) is None

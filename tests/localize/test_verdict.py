@@ -53,7 +53,7 @@ def test_a_nodes_own_fault() -> None:
 
 def test_an_error_that_came_in_and_more_behind_it() -> None:
     said = "\n".join(lines(located(culprits=(culprit(Cause.INPUTS, measured("sum"), (measured("y", "cosine 0.9"),)),))))
-    assert "alone, with true inputs, is right (cosine 1.00000): it passes on, or makes larger" in said
+    assert "alone, with true inputs, is right (cosine 1.00000): the error comes in with the inputs" in said
     assert "with its true value the outputs are still wrong (y: cosine 0.9), so there is more behind it" in said
 
 

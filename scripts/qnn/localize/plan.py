@@ -12,13 +12,16 @@ BATCH_TENSORS = 48
 BATCH_BYTES = 64 << 20
 # Readers of a tensor that are further behind it than this many nodes are not taken together with its maker.
 _NEAR = 8
+_DEQUANTIZE = "DequantizeLinear"
 
 
 class Plan:
     """A survey, and the QNN operators that the whole graph became.
 
     A tensor between two nodes of one QNN operator (Erf inside a GELU) does not exist on the NPU, and a probe there
-    would break the operator up.
+    would break the operator up. In a quantized graph an operator is one with the DequantizeLinears before it and the
+    QuantizeLinear behind it: what can be looked at is what the next DequantizeLinear gives, and cuts go between the
+    two.
     """
 
     def __init__(self, survey: Survey, ops: Sequence[QnnOp] = ()) -> None:
@@ -74,20 +77,31 @@ class Plan:
 
     def maker(self, tensor: str) -> Stretch:
         """The nodes that make a tensor: one, or those that are one QNN operator with it."""
-        last = self._makers[tensor]
+        nodes, last = self.survey.nodes, self._makers[tensor]
         start = last
-        while start > 0 and any(name in self._inside for name in self.survey.nodes[start - 1].outputs):
+        if nodes[last].op == _DEQUANTIZE:
+            start = self._makers.get(nodes[last].inputs[0], last) if nodes[last].inputs else last
+        while start > 0 and self._is_bound(nodes[start - 1]):
             start -= 1
         return Stretch(start, last + 1)
 
     def past(self, tensor: str) -> int:
         """The position after the last node that reads a tensor, or after its maker where that one is far away."""
-        made = self.maker(tensor).stop
+        made = self.behind(tensor)
         last = max((at for at, node in enumerate(self.survey.nodes) if tensor in node.inputs), default=made - 1)
         return last + 1 if last + 1 - made <= _NEAR else made
 
+    def behind(self, tensor: str) -> int:
+        """Where the graph behind a tensor begins: a DequantizeLinear belongs to what reads it."""
+        last = self._makers[tensor]
+        return last if self.survey.nodes[last].op == _DEQUANTIZE else last + 1
+
     def _can_cut(self, at: int) -> bool:
-        return not any(name in self._inside for name in self.crossing(at))
+        return not any(self._is_bound(self.survey.nodes[self._makers[name]]) for name in self.crossing(at))
+
+    def _is_bound(self, node: NodeFacts) -> bool:
+        """Whether a node cannot be apart from what reads it."""
+        return node.op == _DEQUANTIZE or any(name in self._inside for name in node.outputs)
 
     def _needed(self, stretch: Stretch, wanted: Sequence[str]) -> set[str]:
         if not wanted:
@@ -128,7 +142,7 @@ def _inside(survey: Survey, ops: Sequence[QnnOp]) -> frozenset[str]:
         found.update(
             name
             for node in survey.nodes
-            if node.name in members
+            if node.name in members and node.op != _DEQUANTIZE
             for name in node.outputs
             if name not in survey.outputs and name in users and users[name] <= members
         )

@@ -142,7 +142,7 @@ class Search:
 
     def _behind(self, seen: Measured) -> int:
         """Where the graph behind a wrong tensor begins: what reads a value fp16 cannot hold is wrong with it."""
-        return self.plan.past(seen.tensor) if seen.peak > FP16_MAX else self.plan.maker(seen.tensor).stop
+        return self.plan.past(seen.tensor) if seen.peak > FP16_MAX else self.plan.behind(seen.tensor)
 
     def _rest(self, start: int) -> tuple[Measured, ...]:
         """The graph's outputs when everything after a node gets true values; none where nothing is after it."""

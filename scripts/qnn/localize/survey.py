@@ -32,7 +32,7 @@ def survey(request: SurveyRequest) -> Survey:
         nodes=_nodes(model),
         inputs=tuple(value.name for value in model.graph.input),
         outputs=tuple(value.name for value in model.graph.output),
-        sizes=tuple((probe.name, probe.size) for probe in probes_of(model)),
+        sizes=_sizes(model),
     )
 
 
@@ -62,4 +62,16 @@ def _nodes(model: ModelProto) -> tuple[NodeFacts, ...]:
             outputs=tuple(name for name in node.output if name),
         )
         for node in model.graph.node
+    )
+
+
+def _sizes(model: ModelProto) -> tuple[tuple[str, int], ...]:
+    """Bytes of each float tensor; of a quantized graph only of those that come back from integers."""
+    quantized = {node.output[0] for node in model.graph.node if node.op_type == "QuantizeLinear"}
+    back = {
+        node.output[0] for node in model.graph.node if node.op_type == "DequantizeLinear" and node.input[0] in quantized
+    }
+    outputs = {value.name for value in model.graph.output}
+    return tuple(
+        (probe.name, probe.size) for probe in probes_of(model) if not quantized or probe.name in back | outputs
     )

@@ -83,12 +83,12 @@ def _cause(culprit: Culprit) -> str:
     if culprit.cause is Cause.UNKNOWN:
         return f"alone it cannot be looked at: {culprit.reason}"
     assert culprit.alone is not None
-    word = "the node" if len(culprit.nodes) == 1 else "these nodes"
+    word, verb = ("the node", "is") if len(culprit.nodes) == 1 else ("these nodes", "are")
     if culprit.cause is Cause.NODE:
-        return f"{word} alone, with true inputs, is wrong as well ({culprit.alone.wrong}): the fault is here"
+        return f"{word} alone, with true inputs, {verb} wrong as well ({culprit.alone.wrong}): the fault is here"
     return (
-        f"{word} alone, with true inputs, is right (cosine {culprit.alone.cosine:.5f}): it passes on, or makes larger, "
-        "small errors of its inputs"
+        f"{word} alone, with true inputs, {verb} right (cosine {culprit.alone.cosine:.5f}): the error comes in with "
+        "the inputs, where it is smaller than the threshold"
     )
 
 
