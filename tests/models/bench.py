@@ -57,7 +57,10 @@ class Bench:
 
     def sources(self, model: str) -> dict[str, Path]:
         """Every source of the model, by name."""
-        return {name: self._source(source) for name, source in document(model)["sources"].items()}
+        return {
+            name: MODELS / model / source["local"] if "local" in source else self._source(source)
+            for name, source in document(model)["sources"].items()
+        }
 
     def samples(self, model: str, graph: str, count: int) -> list[Tensors]:
         """What the model's data.py yields."""
