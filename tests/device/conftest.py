@@ -46,6 +46,7 @@ from tests.sources.fake_server import serving
 
 QAIRT = "2.50.0"
 SHAPE = (1, 3, 4)
+Archive = Callable[[dict[str, Any], dict[str, bytes]], Path]
 PLAIN = Policy(attempts=1, first_pause=0.01, plain_http_hosts=frozenset({"127.0.0.1"}))
 
 
@@ -281,7 +282,7 @@ def bundle(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def archive(tmp_path: Path) -> Callable[[dict[str, Any], dict[str, bytes]], Path]:
+def archive(tmp_path: Path) -> Archive:
     """Archives as qnn-forge libs makes them, with any manifest and files."""
 
     def make(manifest: dict[str, Any], files: dict[str, bytes]) -> Path:

@@ -2,7 +2,8 @@
 
 Speaks CNXN, AUTH, OPEN, OKAY, WRTE and CLSE over TCP, the services `shell` (with and without the v2 protocol) and
 `sync` (STAT, LIST, SEND, RECV, QUIT). Commands run in this machine's `sh` with the device's absolute paths turned into
-paths below the folder, and with `getprop` and `date` of its own.
+paths below the folder, and with `getprop`, `date` and
+`sha256sum` of its own.
 """
 
 from __future__ import annotations
@@ -61,7 +62,10 @@ class FakeDevice:
         # A clock that only the stand-in for qnn-net-run moves: times in tests are exact.
         (tools / "date").write_text('#!/bin/sh\n[ "$1" = +%s%N ] && cat "$FAKE_DEVICE/clock"\n')
         (self.root / "clock").write_text("1764500000000000000")
-        for name in ("getprop", "date"):
+        # toybox's -b means brief, not binary.
+        brief = 'case "$1" in -b) shift; exec /usr/bin/sha256sum "$@" | cut -c 1-64;; esac'
+        (tools / "sha256sum").write_text(f'#!/bin/sh\n{brief}\nexec /usr/bin/sha256sum "$@"\n')
+        for name in ("getprop", "date", "sha256sum"):
             (tools / name).chmod(0o755)
 
     def path(self, name: str) -> Path:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.device.conftest import Desk
-from tests.device.test_faults import Archive
+from tests.device.conftest import Archive, Desk
 from tests.e2e.conftest import Workshop, workshop
 from tests.libs import fake_maven
 

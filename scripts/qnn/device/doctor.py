@@ -10,11 +10,10 @@ from qnn.chips.table import load_table
 from qnn.device.adb import Device
 from qnn.device.facts import DeviceFacts, chip_of, read_facts
 from qnn.device.paths import command, fit_root
-from qnn.device.runtime import RuntimeFile, find_net_run
-from qnn.errors.device import DeviceChipUnknown, NetRunMissing
+from qnn.device.runtime import RuntimeFile, find_net_run, require_abi
+from qnn.errors.device import DeviceChipUnknown, NetRunMissing, RuntimeUnusable
 
 SCHEMA = 1
-_ABI = "arm64-v8a"
 
 
 @dataclass(frozen=True)
@@ -71,9 +70,10 @@ def judge(
     found = []
     if unknown is not None:
         found.append(Finding(True, unknown.message, unknown.remedy))
-    if facts.abi != _ABI:
-        message = f"the device's programs are for {facts.abi or 'an unknown machine'}; QAIRT has libraries for {_ABI}"
-        found.append(Finding(True, message, "run the float model on the CPU"))
+    try:
+        require_abi(facts)
+    except RuntimeUnusable as error:
+        found.append(Finding(True, error.message, error.remedy))
     if not facts.fastrpc:
         message = "the device shows no way to the NPU: no libcdsprpc.so, no FastRPC driver"
         found.append(Finding(True, message, "run the float model on the CPU"))

@@ -22,7 +22,7 @@ from qnn.device.native import read_binary, to_golden
 from qnn.device.net_run import WARM_UPS, Latency, Place, check_line, elapsed, latency, output_files, timed_line
 from qnn.device.paths import command, fit, fit_root
 from qnn.device.report import GraphOutcome, Outcome
-from qnn.device.runtime import RuntimeFile, find_net_run, find_viewer, require_runtime
+from qnn.device.runtime import RuntimeFile, find_net_run, find_viewer, require_abi, require_runtime
 from qnn.device.staging import StagedGraph, bring, remote_digest, stage_bundle, stage_files
 from qnn.errors.base import ForgeError
 from qnn.errors.device import (
@@ -80,6 +80,7 @@ def check(folder: Path, device: Device, wishes: Wishes, entry: Callable[[], Vers
         chip = chip_of(facts, load_table())
     with tempfile.TemporaryDirectory(prefix="qnn-forge-device-") as scratch, _advised(manifest, entry, chip):
         require_chip(manifest, chip)
+        require_abi(facts)
         room = Path(scratch)
         runtime = require_runtime(wishes.libraries, wishes.sdk, room / "libraries", chip, manifest.toolchain.qairt)
         program = find_net_run(wishes.net_run, wishes.sdk, facts.net_runs)

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from qnn.chips.soc import Soc, qairt_key
+from qnn.device.facts import DeviceFacts
 from qnn.errors.device import NetRunMissing, RuntimeTooOld, RuntimeUnusable
 from qnn.store import file_digest
 from qnn.tar import UnsafeTarError, extract_files
 
 NET_RUN = "qnn-net-run"
+ABI = "arm64-v8a"
 _BACKEND = "libQnnHtp.so"
 _SDK_LIBRARIES = "lib/aarch64-android"
 _SDK_PROGRAM = f"bin/aarch64-android/{NET_RUN}"
@@ -90,6 +92,15 @@ def from_sdk(sdk: Path, chip: Soc) -> Runtime:
     libraries = tuple(sorted((_file(sdk / name) for name in wanted), key=lambda file: file.name))
     qairt = ".".join(builds[0].removeprefix("v").split(".")[:3])
     return _checked(Runtime(qairt, builds[0], "QNN_SDK_ROOT", libraries), chip)
+
+
+def require_abi(facts: DeviceFacts) -> None:
+    """Raise RuntimeUnusable (QF789) for a device whose programs are not for 64-bit Arm; QAIRT has nothing for it."""
+    if facts.abi != ABI:
+        raise RuntimeUnusable(
+            f"the device's programs are for {facts.abi or 'an unknown machine'}; QAIRT has libraries for {ABI}",
+            remedy="run the float model on the CPU",
+        )
 
 
 def require_runtime(archive: Path | None, sdk: Path | None, folder: Path, chip: Soc, qairt: str) -> Runtime:

@@ -152,7 +152,8 @@ def bring(device: Device, staged: Staged, folder: str, sending: Callable[[str], 
 
 def remote_digest(device: Device, path: str) -> str:
     """sha256 of a file on the device. Raises DeviceRefused (QF785)."""
-    sums = parse_sums(device.do(command("sha256sum", "-b", path), f"read {path}").out)
+    # Without -b: Android's toybox takes that for "no file names".
+    sums = parse_sums(device.do(command("sha256sum", path), f"read {path}").out)
     return next(iter(sums.values()), "")
 
 
