@@ -10,6 +10,7 @@ import base64
 import hashlib
 import json
 import re
+import ssl
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -302,12 +303,13 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def serving(hub: FakeHub | None = None) -> Iterator[FakeHub]:
-    """A Hub on a port of its own."""
+def serving(hub: FakeHub | None = None, tls: ssl.SSLContext | None = None) -> Iterator[FakeHub]:
+    """A Hub on a port of its own, over https if there is a context for it."""
     kept = hub or FakeHub()
     with _Server(("127.0.0.1", 0), _Handler) as server:
         server.hub = kept
-        kept.address = f"http://127.0.0.1:{server.server_address[1]}"
+        kept.address = f"{'https' if tls else 'http'}://127.0.0.1:{server.server_address[1]}"
+        server.socket = tls.wrap_socket(server.socket, server_side=True) if tls else server.socket
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         try:

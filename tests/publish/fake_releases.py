@@ -12,6 +12,7 @@ import json
 import re
 import shutil
 import socketserver
+import ssl
 import tempfile
 import threading
 from collections import Counter
@@ -315,14 +316,18 @@ def serving(folder: Path, github: FakeReleases | None = None) -> Iterator[FakeRe
 
 
 @contextmanager
-def downloads(github: FakeReleases) -> Iterator[str]:
-    """The same GitHub on a port, for clients that download; yields its address (GITHUB_SERVER_URL)."""
+def downloads(github: FakeReleases, tls: ssl.SSLContext | None = None) -> Iterator[str]:
+    """The same GitHub on a port, for clients that download; yields its address (GITHUB_SERVER_URL).
+
+    Over https if there is a context for it.
+    """
     with _OnPort(("127.0.0.1", 0), _Handler) as server:
         server.github = github
+        server.socket = tls.wrap_socket(server.socket, server_side=True) if tls else server.socket
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
+            yield f"{'https' if tls else 'http'}://127.0.0.1:{server.server_address[1]}"
         finally:
             server.shutdown()
             thread.join()
