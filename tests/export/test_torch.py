@@ -14,9 +14,11 @@ import numpy as np
 import onnx
 import pytest
 
+from qnn.build.run import folders_of
 from qnn.child import Host
 from qnn.errors.export import ParityFailed, UnsafeWeights
 from qnn.model.rules.exports import ONNXSCRIPT, TORCH
+from qnn.model_code import environment_python
 from tests.e2e.conftest import Run, Workshop
 from tests.export.conftest import Bench
 
@@ -92,6 +94,8 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
         (shop.model / name).write_text(text)
     np.save(shop.model / "weights.npy", np.random.default_rng(1).normal(0, 0.3, (8, 3, 3, 3)).astype(np.float32))
     assert shop.forge("pin", "toy").code == 0
+    # The build would make it too; made here it has the time it needs on a machine that is busy.
+    environment_python([TORCH, ONNXSCRIPT], folders_of(shop.store).environments, log=shop.root / "pip.log")
     yield shop
     shutil.rmtree(shop.store / "environments", ignore_errors=True)
 
