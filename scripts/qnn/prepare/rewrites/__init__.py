@@ -21,6 +21,7 @@ MODULES: tuple[str, ...] = (
     "clip_exp",
     "computed_clip",
     "default_activations",
+    "lstm_written_out",
     "fed_mask_floor",
     "softplus_flat",
     "reduce_l2_range",
