@@ -116,7 +116,6 @@ def _load_context(path: str, device: dict[str, Any], build: bytes) -> dict[str, 
 
 
 def _run(options: argparse.Namespace, device: dict[str, Any], context: dict[str, Any]) -> None:
-    import numpy as np
 
     lines = [line.split() for line in Path(options.input_list).read_text().splitlines() if line.strip()]
     count = options.num_inferences or len(lines)
@@ -130,7 +129,7 @@ def _run(options: argparse.Namespace, device: dict[str, Any], context: dict[str,
             folder = Path(options.output_dir) / f"Result_{number}"
             folder.mkdir(parents=True, exist_ok=True)
             for name, values, tensor in outputs:
-                _write(folder, name, values + np.float64(device.get("noise", 0)), tensor, options)
+                _write(folder, name, values * device.get("factor", 1) + device.get("noise", 0), tensor, options)
     clock = Path(os.environ["FAKE_DEVICE"]) / "clock"
     clock.write_text(str(int(clock.read_text()) + _START_NS + count * device.get("us", 0) * 1000))
     if options.profiling_level:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from qnn.bundle.archive import write_archive
+from qnn.device import net_run, run
 from qnn.errors.base import ExitCode
 from tests.device.conftest import Desk, make_bundle
 from tests.libs import fake_maven
@@ -85,6 +86,30 @@ def test_a_numeric_miss_is_a_gate_that_fails(desk: Desk, bundle: Path, tmp_path:
     assert report["graphs"][0]["outputs"][0]["failures"]
     desk.behave(phone, noise=0.05)
     assert desk.run(bundle).code == 0
+
+
+def test_an_output_of_zeros_is_named_as_such(desk: Desk, bundle: Path) -> None:
+    phone = desk.phone()
+    desk.behave(phone, factor=0)
+    assert "net y: it is zero everywhere, see docs/device-errors/zeros.md" in desk.run(bundle).err
+    desk.behave(phone, factor=2)
+    done = desk.run(bundle)
+    assert done.code == ExitCode.GATE
+    assert "zero everywhere" not in done.err
+
+
+def test_without_the_flag_integers_would_be_read_as_zeros(
+    desk: Desk, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.phone()
+    flag = " --use_native_input_files"
+    monkeypatch.setattr(run, "check_line", lambda *arguments: net_run.check_line(*arguments).replace(flag, ""))
+    done = desk.run(bundle)
+    assert done.code == ExitCode.GATE
+    outputs = {output["name"]: output for output in done.document["graphs"][0]["outputs"]}
+    # y = 2 x + n, where n is 3 and 4.
+    assert outputs["y"]["max_abs"] == pytest.approx(4)
+    assert outputs["/head/z:0"]["passed"] is True
 
 
 def test_latency_is_what_an_inference_takes_after_warm_ups(desk: Desk, bundle: Path) -> None:

@@ -39,7 +39,7 @@ from qnn.errors.device import (
 from qnn.index.document import VersionIndex
 from qnn.model.spec import Gates
 from qnn.store import file_digest
-from qnn.verify.comparison import OutputComparison, merge
+from qnn.verify.comparison import Kind, OutputComparison, merge
 from qnn.verify.gates import Verdict, judge
 
 _PROFILE = "qnn-profiling-data_0.log"
@@ -115,6 +115,12 @@ def miss(outcome: Outcome) -> DeviceNumbersMiss | None:
         return None
     lines = [
         f"{graph} {verdict.output}: {failure.sentence}" for graph, _, verdict in failed for failure in verdict.failures
+    ]
+    lines += [
+        f"{graph} {verdict.output}: it is zero everywhere, see docs/device-errors/zeros.md"
+        for graph, comparison, verdict in failed
+        # By its definition a cosine is exactly 0 only where one side is zero.
+        if comparison.kind is Kind.FLOAT and comparison.comparable and comparison.cosine == 0.0 < comparison.peak
     ]
     if outcome.runtime.build_id != outcome.manifest.toolchain.build_id:
         lines.append(
