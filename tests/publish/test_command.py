@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.publish import fake_hub_uploads, fake_releases
 from tests.publish.conftest import TOY, Shop, edit
-from tests.publish.fake_releases import REPOSITORY
+from tests.publish.fake_releases import REPOSITORY, Trouble
 
 FOLDER = ("--to", "folder", "--folder", "public")
 
@@ -165,13 +165,16 @@ def test_nothing_there(shop: Shop) -> None:
     assert shop.forge("publish", "dist", "--to", "huggingface").code == 2
 
 
-def test_a_wrong_token_is_one_error_and_nothing_is_left_behind(shop: Shop, tmp_path: Path) -> None:
+def test_a_wrong_token_and_a_long_wait_are_one_error_and_nothing_is_left_behind(shop: Shop, tmp_path: Path) -> None:
     with fake_releases.serving(tmp_path) as github:
         to: tuple[str, ...] = ("publish", "dist", "--to", "github", "--repo", REPOSITORY, "--index", "index")
         run = shop.forge(*to, env=fake_releases.environment(tmp_path, token="ghp_wrong"))
         assert (run.code, "QF756" in run.err) == (12, True)
         assert "ghp_wrong" not in run.err + run.out
         assert "Traceback" not in run.err
+        github.troubles = [Trouble("GET", "matching-refs", 429, 9, (("Retry-After", "30"),))]
+        run = shop.forge(*to, "--max-wait", "20", env=fake_releases.environment(tmp_path))
+        assert (run.code, "QF758" in run.err, "30 s" in run.err) == (12, True, True)
         assert github.releases == {}
     with fake_hub_uploads.serving() as hub:
         hub.make("acme/toy")

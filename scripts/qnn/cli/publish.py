@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from qnn.errors.base import ForgeError
     from qnn.publish.bundles import Bundle
     from qnn.publish.documents import Provenance
+    from qnn.publish.patience import Patience
     from qnn.publish.target import Target
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -39,6 +40,14 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 @click.option("--results", multiple=True, type=_FILE, help="JSON of the build, to hold the archives against.")
 @click.option("--attestation", type=_FILE, help="Attestation of the archives; becomes a file of each release.")
 @click.option("--index", type=_FOLDER, help="Folder of the index to enter the files into, last of all.")
+@click.option(
+    "--max-wait",
+    type=click.IntRange(min=0),
+    default=120,
+    show_default=True,
+    metavar="SECONDS",
+    help="The longest wait that a server may ask for.",
+)
 @click.option("--dry-run", is_flag=True, help="Say what would go where, and change nothing.")
 @click.option("--i-may-redistribute-qairt", "libraries", is_flag=True, help="Let QAIRT's own libraries through.")
 @json_option
@@ -52,6 +61,7 @@ def publish(  # noqa: PLR0913, PLR0917 - one parameter an option
     results: tuple[Path, ...],
     attestation: Path | None,
     index: Path | None,
+    max_wait: int,
     dry_run: bool,
     libraries: bool,
     as_json: bool,
@@ -68,11 +78,20 @@ def publish(  # noqa: PLR0913, PLR0917 - one parameter an option
     qnn-forge publish dist --to folder --folder /srv/models --index /srv/models
     """
     from qnn.cli.publish_view import Lines, document, print_done, print_plan  # noqa: PLC0415 - start-up
+    from qnn.publish.patience import Patience  # noqa: PLC0415
     from qnn.publish.run import plan_publish  # noqa: PLC0415
     from qnn.publish.run import publish as carry_out  # noqa: PLC0415
 
+    repo = repo or (os.environ.get("GITHUB_REPOSITORY") if target == "github" else None)
+    _require_place(target, repo, folder, models)
     accepted, refused = _accepted(dist, results, libraries=libraries)
-    wanted, left_out, place = _target(target, repo, folder, base_url, models, accepted)
+    names = {bundle.unit.model for bundle in accepted}
+    if target == "folder":
+        homes, place = dict.fromkeys(names, ""), _folder(folder, base_url)
+    else:
+        homes, place = (_github if target == "github" else _hub)(repo, models, names, Patience(longest_pause=max_wait))
+    wanted = tuple(bundle for bundle in accepted if bundle.unit.model in homes)
+    left_out = tuple(sorted(bundle.file.name for bundle in accepted if bundle not in wanted))
     planned = plan_publish(place, wanted, refused)
     if not as_json:
         print_plan(planned, left_out)
@@ -114,6 +133,16 @@ def yank(
         out().print(f"changed {path}", markup=False)
 
 
+def _require_place(target: str, repo: str | None, folder: Path | None, models: Path | None) -> None:
+    """Before an archive is opened."""
+    if target == "folder" and folder is None:
+        raise click.UsageError("--to folder needs --folder")
+    if target == "github" and not repo:
+        raise click.UsageError("--to github needs --repo")
+    if target == "huggingface" and not repo and models is None:
+        raise click.UsageError("--to huggingface needs --repo, or --models to read it from each model.yaml")
+
+
 def _accepted(
     dist: Sequence[Path], results: Sequence[Path], *, libraries: bool
 ) -> tuple[tuple[Bundle, ...], tuple[ForgeError, ...]]:
@@ -129,61 +158,39 @@ def _accepted(
         return accept_all(archives, Checker(PipToolchain(), host, log, built, libraries))
 
 
-def _target(
-    kind: str,
-    repo: str | None,
-    folder: Path | None,
-    base_url: str | None,
-    models: Path | None,
-    bundles: Sequence[Bundle],
-) -> tuple[tuple[Bundle, ...], tuple[str, ...], Target]:
-    """The bundles that go to the target, the names of those that do not want to, and the target."""
-    names = {bundle.unit.model for bundle in bundles}
-    if kind == "folder":
-        homes, target = dict.fromkeys(names, ""), _folder(folder, base_url)
-    elif kind == "github":
-        homes, target = _github(repo, models, names)
-    else:
-        homes, target = _hub(repo, models, names)
-    chosen = tuple(bundle for bundle in bundles if bundle.unit.model in homes)
-    return chosen, tuple(sorted(bundle.file.name for bundle in bundles if bundle not in chosen)), target
-
-
 def _folder(folder: Path | None, base_url: str | None) -> Target:
     from qnn.publish.folder import FolderTarget  # noqa: PLC0415
 
-    if folder is None:
-        raise click.UsageError("--to folder needs --folder")
+    assert folder is not None
     return FolderTarget(folder, base_url)
 
 
-def _github(repo: str | None, models: Path | None, names: set[str]) -> tuple[dict[str, str], Target]:
+def _github(
+    repo: str | None, models: Path | None, names: set[str], patience: Patience
+) -> tuple[dict[str, str], Target]:
+    """The models that go to GitHub, and the target."""
     from qnn.publish.declared import declared  # noqa: PLC0415
+    from qnn.publish.gh import Gh  # noqa: PLC0415
     from qnn.publish.github import GithubTarget  # noqa: PLC0415
 
-    here = os.environ.get("GITHUB_REPOSITORY")
-    chosen = repo or here
-    if not chosen:
-        raise click.UsageError("--to github needs --repo")
+    assert repo is not None
     going = names if models is None else {name for name, wish in declared(models, names).items() if wish.github}
     server = os.environ.get("GITHUB_SERVER_URL") or f"https://{os.environ.get('GH_HOST') or 'github.com'}"
-    commit = os.environ.get("GITHUB_SHA") if chosen == here else None
-    return dict.fromkeys(going, chosen), GithubTarget(chosen, commit=commit, server=server)
+    commit = os.environ.get("GITHUB_SHA") if repo == os.environ.get("GITHUB_REPOSITORY") else None
+    return dict.fromkeys(going, repo), GithubTarget(repo, gh=Gh(patience=patience), commit=commit, server=server)
 
 
-def _hub(repo: str | None, models: Path | None, names: set[str]) -> tuple[dict[str, str], Target]:
+def _hub(repo: str | None, models: Path | None, names: set[str], patience: Patience) -> tuple[dict[str, str], Target]:
+    """The models that go to the Hub with the repository of each, and the target."""
     from qnn.publish.declared import declared  # noqa: PLC0415
     from qnn.publish.hub import HubTarget  # noqa: PLC0415
+    from qnn.publish.hub_client import HubClient  # noqa: PLC0415
 
-    if models is not None:
-        wishes = declared(models, names).items()
-        homes = {name: repo or wish.huggingface for name, wish in wishes if wish.huggingface}
-    elif repo:
-        homes = dict.fromkeys(names, repo)
-    else:
-        raise click.UsageError("--to huggingface needs --repo, or --models to read it from each model.yaml")
-    homes = {name: home.replace("{model}", name) for name, home in homes.items()}
-    return homes, HubTarget(homes)
+    wishes = {} if models is None else declared(models, names)
+    own = {name: wish.huggingface for name, wish in wishes.items() if wish.huggingface}
+    going = names if models is None else own.keys()
+    homes = {name: (repo or own[name]).replace("{model}", name) for name in going}
+    return homes, HubTarget(homes, HubClient(patience))
 
 
 def _provenance(attestation: Path | None) -> Provenance:
