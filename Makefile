@@ -36,6 +36,7 @@ docs: $(VENV)/installed-dev  ## Write the generated pages again
 	$(BIN)/python -m qnn.bundle.schema scripts/qnn/bundle/manifest.schema.json
 	$(BIN)/python -m qnn.report.schema scripts/qnn/report/report.schema.json
 	$(BIN)/python -m qnn.index.schema scripts/qnn/index/index.schema.json
+	$(BIN)/python -m qnn.device.pages docs/device-errors
 
 bench: $(VENV)/installed-dev  ## Run the benchmarks and write docs/performance.md
 	$(BIN)/python -m benchmarks
