@@ -76,6 +76,25 @@ def test_what_is_not_written_out_is_said(attributes: dict[str, Any], why: str) -
     assert why in said
 
 
+def test_weights_that_were_left_in_their_file_are_fetched_and_others_are_not_written_out() -> None:
+    wide = 1024  # 4 · 1024 · 4 · 3 bytes and more: past what is kept in memory
+    constants = {
+        "w": noise(1, 4 * wide, INPUTS, seed=1) * np.float32(0.2),
+        "r": noise(1, 4 * wide, wide, seed=2) * np.float32(0.02),
+    }
+    made = node("LSTM", ["x", "w", "r"], ["", "h"], hidden_size=wide)
+    large = model([made], [value("x", [2, 1, INPUTS])], [value("h", [1, 1, wide])], constants)
+    after = assert_rewritten(large, {"x": noise(2, 1, INPUTS)}, "lstm-written-out")
+    assert "LSTM" not in operators(after)
+    made = node("LSTM", ["x", "w", "r"], ["", "h"], hidden_size=HIDDEN)
+    del constants["w"]
+    constants["r"] = noise(1, 4 * HIDDEN, HIDDEN, seed=2)
+    inputs = [value("x", [2, 1, INPUTS]), value("w", [1, 4 * HIDDEN, INPUTS])]
+    fed = model([made], inputs, [value("h", [1, 1, HIDDEN])], constants)
+    (said,) = assert_left(fed, {"x": noise(2, 1, INPUTS), "w": noise(1, 4 * HIDDEN, INPUTS)}, "lstm-written-out")
+    assert "its weights are no constants" in said
+
+
 def test_left_alone_unless_it_is_asked_for() -> None:
     made, feeds = lstm()
     changes, after = prepared_with(made, feeds)

@@ -11,6 +11,7 @@ from qnn.prepare.prepared import Change
 from qnn.prepare.rewrites.base import Rewrite, applied, refused
 from qnn.prepare.rewrites.steps import reshaped
 from qnn.prepare.rewrites.view import Array, GraphView, attribute
+from qnn.prepare.weights import bring_near, is_far
 
 NAME = "lstm-written-out"
 MOST_STEPS = 256  # some ten nodes each; the compile time grows faster than their number
@@ -74,8 +75,11 @@ def _obstacle(view: GraphView, node: NodeProto) -> str:
             f"it has {shape[0]} steps, more than {MOST_STEPS}; give the model fewer at a time, and its states as inputs"
         )
     weights = [_given(node, place) for place in (_W, _R, _B)]
-    if any(name and view.constant(name) is None for name in weights):
-        return "its weights are no constants in memory"
+    if any(name and not view.is_constant(name) for name in weights):
+        return "its weights are no constants"
+    for tensor in view.graph.initializer:
+        if tensor.name in weights and is_far(tensor):
+            bring_near(tensor)  # they are turned round, and split up
     return ""
 
 
