@@ -76,6 +76,7 @@ _TABLE = (
     ),
     _row("Resize", "give `sizes` in place of `scales`: HTP takes the scale from the shapes", "scales"),
     _row("Resize", "use mode linear or nearest, with `sizes` in place of `scales`"),
+    _row("", "quantize along axis 1, the output channels", "axis == 1 for per-channel"),
     _row("ConvTranspose", "use dilation 1, with a kernel that has the zeros of the dilation written out", "dilation"),
     _row("ConvTranspose", "where it is quantized per channel, quantize along axis 1, the output channels", _REFUSED),
     _row("ConvTranspose", "use plain padding: no output_padding, group 1 or depthwise, dilation 1"),
