@@ -29,7 +29,7 @@ class Form:
     swapped: bool = False
     opset: int = 17
     epsilon: float = 1e-5
-    shape: tuple[int, ...] = (2, 5, 16)
+    shape: tuple[int, ...] = (2, 5, 40)
 
     def model(self, **changes: Any) -> ModelProto:
         """A graph with the norm between two other operators."""
@@ -80,7 +80,7 @@ FORMS = st.builds(
     swapped=st.booleans(),
     opset=st.sampled_from([13, 15, 17, 18, 20, 22, 23]),
     epsilon=st.sampled_from([0.0, 1e-12, 1e-6, 1e-5, 0.1]),
-    shape=st.sampled_from([(4, 8), (1, 3, 16), (2, 2, 3, 8)]),
+    shape=st.sampled_from([(4, 8), (1, 3, 16), (2, 2, 3, 40)]),
 )
 
 
@@ -127,16 +127,16 @@ def test_float16_with_casts_inside_is_cast_back_before_the_weight() -> None:
 def test_what_the_old_form_gives_to_others_stays() -> None:
     made = Form(weight="none").model()
     made.graph.output.append(value("mean", [2, 5, 1]))
-    after = assert_rewritten(made, {"in": noise(2, 5, 16)}, "rms-norm")
+    after = assert_rewritten(made, {"in": noise(2, 5, 40)}, "rms-norm")
     assert "ReduceMean" in operators(after)
 
 
 def test_two_norms_of_one_tensor() -> None:
     made = Form().model()
     made.graph.node.append(node("Mul", ["n", "w2"], ["z"]))
-    made.graph.initializer.append(model([], [], [], {"w2": noise(16, seed=9)}).graph.initializer[0])
-    made.graph.output.append(value("z", [2, 5, 16]))
-    after = assert_rewritten(made, {"in": noise(2, 5, 16)}, "rms-norm")
+    made.graph.initializer.append(model([], [], [], {"w2": noise(40, seed=9)}).graph.initializer[0])
+    made.graph.output.append(value("z", [2, 5, 40]))
+    after = assert_rewritten(made, {"in": noise(2, 5, 40)}, "rms-norm")
     assert operators(after).count("RMSNormalization") == 1  # without a weight, since both weights follow it
 
 
@@ -152,7 +152,7 @@ def test_other_axes_are_left_and_said(changed: dict[str, Any], said: str) -> Non
     mean = next(n for n in made.graph.node if n.op_type == "ReduceMean")
     mean.attribute[0].CopyFrom(node("ReduceMean", [], ["_"], **changed).attribute[0])
     mean.attribute[1].CopyFrom(node("ReduceMean", [], ["_"], keepdims=1).attribute[0])
-    [line] = assert_left(made, {"in": noise(2, 5, 16)}, "rms-norm")
+    [line] = assert_left(made, {"in": noise(2, 5, 40)}, "rms-norm")
     assert line.startswith("not-rewritten: Div_n (Div)")
     assert said in line
 
@@ -161,13 +161,13 @@ def test_layer_norm_is_none() -> None:
     made = Form().model()
     divide = next(n for n in made.graph.node if n.op_type == "Div")
     divide.input[0] = "t"  # divides another tensor than the one that was squared
-    assert assert_left(made, {"in": noise(2, 5, 16)}, "rms-norm") == []
+    assert assert_left(made, {"in": noise(2, 5, 40)}, "rms-norm") == []
 
 
 def test_cube_root_and_another_power_are_none() -> None:
     for changes in ({"half": np.float32(1 / 3)}, {"two": np.float32(3)}):
         made = Form(square="pow", root="div-pow").model(**changes)
-        assert assert_left(made, {"in": np.abs(noise(2, 5, 16))}, "rms-norm") == []
+        assert assert_left(made, {"in": np.abs(noise(2, 5, 40))}, "rms-norm") == []
 
 
 def test_opset_that_cannot_be_raised_is_said() -> None:
@@ -177,7 +177,7 @@ def test_opset_that_cannot_be_raised_is_said() -> None:
     made.graph.initializer.append(model([], [], [], {"idx": np.array([0])}).graph.initializer[0])
     made.graph.output.append(value("roi", [1, 1, 2, 2]))
     made.opset_import[0].version = 15  # RoiAlign's default mode is another from 16 on
-    feeds = {"in": noise(2, 5, 16), "img": noise(1, 1, 4, 4), "rois": np.array([[0, 0, 2, 2]], np.float32)}
+    feeds = {"in": noise(2, 5, 40), "img": noise(1, 1, 4, 4), "rois": np.array([[0, 0, 2, 2]], np.float32)}
     [line] = assert_left(made, feeds, "rms-norm")
     assert "RoiAlign (node RoiAlign_roi) means something else in opset 23 than in 15" in line
 
@@ -194,13 +194,28 @@ def test_reductions_splits_and_grids_keep_their_meaning_in_the_new_opset() -> No
         ]
     )
     made.graph.initializer.extend(
-        model([], [], [], {"four": np.array([1, 1, 8, 10]), "grid": np.tanh(noise(1, 3, 3, 2))}).graph.initializer
+        model([], [], [], {"four": np.array([1, 1, 10, 20]), "grid": np.tanh(noise(1, 3, 3, 2))}).graph.initializer
     )
-    made.graph.output.extend([value("m", [2, 8]), value("g", [1, 1, 3, 3]), value("p", [1, 1, 7, 9])])
-    assert_rewritten(made, {"in": noise(2, 5, 16)}, "rms-norm")
+    made.graph.output.extend([value("m", [2, 20]), value("g", [1, 1, 3, 3]), value("p", [1, 1, 9, 19])])
+    assert_rewritten(made, {"in": noise(2, 5, 40)}, "rms-norm")
 
 
 def test_switched_off_by_name() -> None:
-    _, after = prepared_with(Form().model(), {"in": noise(2, 5, 16)}, rms_norm=False)
+    _, after = prepared_with(Form().model(), {"in": noise(2, 5, 40)}, rms_norm=False)
     assert "RMSNormalization" not in operators(after)
     assert "Sqrt" in operators(after)
+
+
+@pytest.mark.parametrize(
+    ("shape", "flat"),
+    [((2, 16, 32), True), ((4, 64, 16), True), ((1, 2, 3, 8), True), ((1, 64, 16), False), ((2, 16, 33), False)],
+)
+def test_short_rows_in_batches_are_a_matrix(shape: tuple[int, ...], *, flat: bool) -> None:
+    made = Form(shape=shape, opset=23).model()
+    after = assert_rewritten(made, {"in": noise(*shape)}, "rms-norm-rows", times=int(flat))
+    assert operators(after) == [
+        "Tanh",
+        "Mul",
+        *(["Reshape", "RMSNormalization", "Reshape"] if flat else ["RMSNormalization"]),
+        "Neg",
+    ]
