@@ -55,6 +55,8 @@ def run_prepare(variants: Sequence[Variant], store: Path, jobs: int) -> None:
                 builder.reference(variant, graph)  # needs the samples, which need the prepared graph
                 if needs_fp16(variant.precision):
                     builder.ranges(variant, graph)  # judged where it matters, before a compile
+            if variant.model.checks.chain is not None:
+                builder.chain_reference(variant, variant.model.checks.chain)
             for name in variant.model.sources:
                 builder.source(variant, name)
 

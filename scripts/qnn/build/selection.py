@@ -36,6 +36,8 @@ def variant_keys(keys: Keys, variant: Variant) -> Iterator[StageKey]:
         yield keys.prepared(variant, graph)
         yield keys.samples(variant, graph)
         yield keys.reference(variant, graph)
+    if variant.model.checks.chain is not None:
+        yield keys.chain_reference(variant, variant.model.checks.chain)
 
 
 def target_keys(keys: Keys, target: Target) -> Iterator[StageKey]:
@@ -45,6 +47,11 @@ def target_keys(keys: Keys, target: Target) -> Iterator[StageKey]:
         yield keys.measured(target, graph)
         if target.variant.model.checks.metric is not None:
             yield keys.metrics(target, graph)
+    chain = target.variant.model.checks.chain
+    if chain is not None:
+        yield keys.chain(target, chain)
+        if chain.metric is not None:
+            yield keys.chain_metric(target, chain)
     yield keys.package(target)
     yield keys.bundle(target, verified=True)
     yield keys.bundle(target, verified=False)
