@@ -69,6 +69,29 @@ def lint(*problems: dict[str, Any], models: int = 1) -> dict[str, Any]:
     return {"errors": errors, "hints": len(problems) - errors, "models": models, "problems": list(problems)}
 
 
+def hint(**changes: Any) -> dict[str, Any]:
+    """One hint for speed."""
+    found = {
+        "model": "toy",
+        "version": "1.0",
+        "bucket": "default",
+        "precision": "fp16",
+        "soc": "SM8650",
+        "graph": "net",
+        "id": "QH04",
+        "title": "a GELU that is not fused",
+        "found": "GELU is written out in a form that does not become Gelu, 2 times",
+        "change": "use the ONNX operator Gelu",
+        "details": ["block_0/Tanh (Tanh): became Tanh", "block_1/Tanh (Tanh): became Tanh"],
+    }
+    return found | changes
+
+
+def hints(*found: dict[str, Any]) -> dict[str, Any]:
+    """What `qnn-forge hints --json` prints."""
+    return {"schema": 1, "kind": "qnn-forge-hints", "hints": list(found)}
+
+
 def job(socs: str, **changes: Any) -> dict[str, Any]:
     """A compile job of a plan."""
     made = {"name": "x", "id": "x", "prepare_id": "x", "model": "models/toy", "bucket": "default", "precision": "fp16"}

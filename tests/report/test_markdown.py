@@ -21,7 +21,7 @@ from qnn.report.gather import About, gather, read_document
 from qnn.report.origin import Origin, origin_of
 from qnn.report.planned import read_plan
 from qnn.report.summary import summary
-from tests.report.documents import COMMIT, RUN, build, failed, job, lint, plan, problem, target
+from tests.report.documents import COMMIT, RUN, build, failed, hint, hints, job, lint, plan, problem, target
 from tests.report.rendered import render
 from tests.report.test_escape import HOSTILE, anything
 
@@ -36,7 +36,7 @@ def made(*documents: dict[str, Any], plan: dict[str, Any] | None = None) -> Repo
 
 
 def mixed() -> Report:
-    """Two models that failed in three ways, one that is well, lint findings, a plan, skips."""
+    """Two models that failed in three ways, one that is well, lint findings, a plan, skips, hints."""
     elsewhere = {
         "id": "QF501",
         "message": "the compiler crashed",
@@ -53,6 +53,7 @@ def mixed() -> Report:
             skipped=[{"variant": "cat-1.0-default-fp16", "soc": "SM8350", "reason": "no fp16"}],
         ),
         lint(problem("hint", id="QF105", message="nothing uses it", remedy="delete it")),
+        hints(hint(), hint(model="cat", id="QH12", title="a batch above 1", found="a batch of 8", details=[])),
         plan=plan(
             job("SM8550,SM8650,SM8750"), job("SM8650,SM8850", model="models/bee", bucket="b5s", precision="w8a16")
         ),
@@ -324,3 +325,35 @@ def test_the_comment_of_a_fitted_report_still_counts_everything() -> None:
     report = fit(many(100, "some"), 100_000)
     assert len(report.results) < 1000
     assert "### ❌ 143 of 1,000 bundles failed\n" in comment(report, origin())
+
+
+def test_hints_alone_make_a_report_that_says_nothing_failed() -> None:
+    report = made(hints(hint()))
+    assert report.tally.total == 0
+    text = comment(report, origin())
+    assert "<summary>💡 1 hint for speed in 1 model</summary>" in text
+    assert "docs/hints.md" in text
+    assert "block_0/Tanh (Tanh): became Tanh" in render(summary(report, origin())).text
+
+
+def test_the_same_hint_of_two_jobs_is_said_once() -> None:
+    assert len(made(hints(hint()), hints(hint(soc="SM8750"))).hints) == 1
+    assert len(made(hints(hint()), hints(hint(graph="other"))).hints) == 2
+
+
+def test_hints_that_do_not_fit_are_counted() -> None:
+    report = made(hints(*(hint(graph=f"g{i}", found="x" * 290) for i in range(400))))
+    text = comment(report, origin())
+    assert utf16(text) <= LIMIT
+    assert re.search(r"- 3\d\d more", text)
+    assert len(fit(report, 100_000).hints) < 400
+
+
+def test_hostile_hints_are_harmless() -> None:
+    bad = "</details> @all <img src=x> `|`\n# x"
+    report = made(hints(hint(title=bad, found=bad, change=bad, details=[bad], id=bad, graph=bad)))
+    for text in (comment(report, origin()), summary(report, origin())):
+        rendered = render(text)
+        assert rendered.unbalanced == []
+        assert rendered.acting == []
+        assert "img" not in rendered.tags

@@ -23,6 +23,7 @@ _COMMANDS = {
     "doctor": ("qnn.cli.doctor:doctor", "Say what can be done on this machine and what is in the way."),
     "explain": ("qnn.cli.explain:explain", "Explain an error or lint id (QFnnn)."),
     "faults": ("qnn.cli.faults:faults", "List, show and measure the known faults of the compiler."),
+    "hints": ("qnn.cli.hints:hints", "Say what would make graphs faster on the NPU."),
     "htp-config": ("qnn.cli.htp_config:htp_config", "Write the HTP configuration files for a chip."),
     "info": ("qnn.cli.info:info", "Say what the index has of a model."),
     "inspect": ("qnn.cli.inspect:inspect", "Say what a context binary holds."),

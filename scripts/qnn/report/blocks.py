@@ -12,12 +12,14 @@ from dataclasses import dataclass
 
 import qnn.errors
 from qnn.errors.base import ForgeError
-from qnn.report.document import Failure, Finding, Graph, Lint, Plan, Report, Result, Tally, Verdict
+from qnn.report.document import Failure, Finding, Graph, Hint, Lint, Plan, Report, Result, Tally, Verdict
 from qnn.report.escape import clip, code, escape, fence, link, visible
-from qnn.report.lint_sarif import PAGES
+from qnn.report.lint_sarif import HOME, PAGES
 from qnn.report.origin import Origin
 
 ICONS: dict[Verdict, str] = {"failed": "❌", "missing": "⛔", "unverified": "⚠️", "ok": "✅"}
+HINTS_PAGE = f"{HOME}/blob/main/docs/hints.md"
+_HINT_ID = re.compile(r"QH\d{2}")
 _ID = re.compile(r"QF\d{3}")
 _PLACE = re.compile(r"(?P<path>.+?):(?P<line>\d{1,9})(?::\d{1,9})?", re.DOTALL)
 _NAME = 80
@@ -194,6 +196,19 @@ def finding_row(finding: Finding, origin: Origin) -> str:
     icon = "❌" if finding.kind == "error" else "💡"
     shown = place_link(finding.path if finding.line is None else f"{finding.path}:{finding.line}", origin)
     return f"| {icon} | {id_link(finding.id)} | {shown} | {words(finding.message)} | {words(finding.remedy)} |"
+
+
+def hints_words(hints: Sequence[Hint]) -> str:
+    """3 hints for speed in 2 models"""
+    return f"{count(len(hints), 'hint')} for speed in {count(len({hint.model for hint in hints}), 'model')}"
+
+
+def hint_line(hint: Hint) -> str:
+    """One item of a list: rule, graph, what was found, what to change."""
+    bucket = "" if hint.bucket == "default" else f" {name(hint.bucket)}"
+    rule = link(name(hint.id), HINTS_PAGE if _HINT_ID.fullmatch(hint.id) else None)
+    where = f"{name(hint.model)}{bucket} {name(hint.precision)} {name(hint.graph)}"
+    return f"- {rule} {words(hint.title)} · {where}: {words(hint.found)}. **What to change:** {words(hint.change)}"
 
 
 def place_link(place: str, origin: Origin) -> str:

@@ -22,6 +22,8 @@ from qnn.report.blocks import (
     finding_row,
     graph_rows,
     headline,
+    hint_line,
+    hints_words,
     lint_words,
     made_of,
     megabytes,
@@ -41,7 +43,7 @@ MARKER = "<!-- qnn-forge report -->"
 LIMIT = 65_536
 
 # Shares of the comment; the sections of the models have the rest.
-_FINDINGS, _OVERVIEW, _REASONS, _SKIPPED, _TAIL = 16_000, 12_000, 3_000, 4_000, 1_000
+_FINDINGS, _OVERVIEW, _REASONS, _SKIPPED, _HINTS, _TAIL = 16_000, 12_000, 3_000, 4_000, 4_000, 1_000
 _OPEN = 3
 _UNREADABLE = 5
 
@@ -241,6 +243,20 @@ def _rows(result: Result) -> Iterator[str]:
 
 
 def _tail(report: Report) -> str:
+    return "\n".join(part for part in (_skipped(report), _hints(report)) if part)
+
+
+def _hints(report: Report) -> str:
+    """Hints never say that anything is wrong, so they come last and folded."""
+    if not report.hints:
+        return ""
+    kept = fill((hint_line(hint) for hint in report.hints), _HINTS, utf16)
+    left = len(report.hints) - len(kept)
+    rest = [f"- {left:,} more"] if left else []
+    return _details(f"💡 {hints_words(report.hints)}", "\n".join([*kept, *rest]))
+
+
+def _skipped(report: Report) -> str:
     if not report.skipped:
         return ""
     lines = [f"- {name(skip.variant)} on {chip_names(skip.socs)}: {words(skip.reason, 200)}" for skip in report.skipped]

@@ -141,6 +141,22 @@ class Lint:
 
 
 @dataclass(frozen=True)
+class Hint:
+    """What would make one graph faster: rule, what was found with its numbers, what to change."""
+
+    model: str
+    bucket: str
+    precision: str
+    soc: str
+    graph: str
+    id: str
+    title: str
+    found: str
+    change: str
+    details: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Plan:
     """What was planned: jobs, their CPU minutes, bytes to keep, and why anything is built."""
 
@@ -174,6 +190,7 @@ class Report:
     lint: Lint | None
     plan: Plan | None
     unreadable: tuple[Unreadable, ...]
+    hints: tuple[Hint, ...] = ()
 
 
 def rank(verdict: Verdict) -> int:

@@ -12,7 +12,7 @@ from qnn.report.strict import MAX_BYTES
 
 _Item = TypeVar("_Item")
 # What may be taken of the whole, in hundredths; results take what is left.
-_HEAD, _VARIANTS, _FINDINGS, _SKIPPED, _REASONS, _UNREADABLE = 2, 25, 15, 8, 5, 5
+_HEAD, _VARIANTS, _FINDINGS, _SKIPPED, _REASONS, _UNREADABLE, _HINTS = 2, 25, 15, 8, 5, 5, 5
 
 
 def to_json(report: Report, limit: int = MAX_BYTES) -> str:
@@ -37,6 +37,7 @@ def fit(report: Report, limit: int = MAX_BYTES) -> Report:
         unreadable=_head(report.unreadable, _UNREADABLE * share),
         plan=plan,
         lint=lint,
+        hints=_head(report.hints, _HINTS * share),
         results=(),
     )
     left = limit - len(_encoded(slim)) - _HEAD * share

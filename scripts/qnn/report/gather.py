@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from qnn.report.document import (
@@ -17,6 +17,7 @@ from qnn.report.document import (
     Failure,
     Finding,
     Graph,
+    Hint,
     Lint,
     Report,
     Result,
@@ -32,6 +33,7 @@ from qnn.report.planned import Planned
 from qnn.report.strict import MAX_TEXT, structure, unreadable
 
 _SCHEMA = 1
+HINTS_KIND = "qnn-forge-hints"
 _LINES = 20
 _LINE = 300
 
@@ -44,6 +46,7 @@ class Gathered:
     skipped: tuple[Skip, ...] = ()
     lints: tuple[Lint, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
+    hints: tuple[Hint, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -78,23 +81,33 @@ def gather(parts: Iterable[Gathered], planned: Planned | None, about: About) -> 
         lint=_merge_lints([lint for part in parts for lint in part.lints]),
         plan=None if planned is None else planned.plan,
         unreadable=tuple(sorted((bad for part in parts for bad in part.unreadable), key=lambda bad: bad.name)),
+        hints=_merge_hints(hint for part in parts for hint in part.hints),
     )
 
 
 def read_document(document: dict[str, Any], name: str) -> Gathered:
-    """A document of `qnn-forge build --json` or `qnn-forge lint --format json`. Raises UnreadableReport (QF920)."""
+    """What `qnn-forge build --json`, `hints --json` or `lint --format json` printed. Raises UnreadableReport (QF920)."""
     document = clip_texts(document, name)
+    if document.get("kind") == HINTS_KIND:
+        _require_schema(document, name)
+        return Gathered(
+            hints=tuple(_hint(hint) for hint in structure(document, _HintsDocument, name, extra=True).hints)
+        )
     if "problems" in document:
         return Gathered(lints=(_lint(structure(document, _LintDocument, name, extra=True)),))
     if "targets" not in document:
         raise unreadable(name, "neither results of a build nor findings of lint")
-    if document.get("schema") != _SCHEMA:
-        raise unreadable(name, f"its schema version is not {_SCHEMA}")
+    _require_schema(document, name)
     build = structure(document, _BuildDocument, name, extra=True)
     return Gathered(
         results=tuple(_result(target) for target in build.targets),
         skipped=tuple(Skip(skip.variant, skip.reason, (skip.soc,)) for skip in build.skipped),
     )
+
+
+def _require_schema(document: dict[str, Any], name: str) -> None:
+    if document.get("schema") != _SCHEMA:
+        raise unreadable(name, f"its schema version is not {_SCHEMA}")
 
 
 def clip_texts(document: dict[str, Any], name: str) -> dict[str, Any]:
@@ -183,6 +196,11 @@ class _LintDocument:
     problems: tuple[_LintProblem, ...] = field(default=())
 
 
+@dataclass(frozen=True)
+class _HintsDocument:
+    hints: tuple[Hint, ...]
+
+
 def _result(target: _BuildTarget) -> Result:
     return Result(
         model=target.model,
@@ -223,8 +241,6 @@ def _file_name(path: str) -> str:
 
 
 def _with_path(result: Result, folders: dict[str, str]) -> Result:
-    from dataclasses import replace  # noqa: PLC0415
-
     path = folders.get(result.model, result.path)
     # The command line finds models/NAME by its name.
     return replace(result, path=result.model if path == f"models/{result.model}" else path)
@@ -259,6 +275,21 @@ def _merge_lints(lints: Sequence[Lint]) -> Lint | None:
         models=sum(lint.models for lint in lints),
         findings=tuple(findings),
     )
+
+
+def _hint(hint: Hint) -> Hint:
+    return replace(
+        hint,
+        found=clip(hint.found, 2 * _LINE),
+        change=clip(hint.change, 4 * _LINE),
+        details=tuple(clip(line, _LINE) for line in hint.details[:_LINES]),
+    )
+
+
+def _merge_hints(hints: Iterable[Hint]) -> tuple[Hint, ...]:
+    """By id, then model and graph; what two jobs found in the same graph is said once."""
+    by_name = {(hint.id, hint.model, hint.bucket, hint.precision, hint.graph, hint.found): hint for hint in hints}
+    return tuple(by_name[key] for key in sorted(by_name))
 
 
 def _merge_skips(skips: Iterable[Skip]) -> tuple[Skip, ...]:

@@ -14,6 +14,8 @@ from qnn.report.blocks import (
     finding_row,
     graph_rows,
     headline,
+    hint_line,
+    hints_words,
     lint_words,
     megabytes,
     name,
@@ -32,7 +34,7 @@ LIMIT = 1 << 20
 # So much of a digest tells bundles apart; report.json has all of it.
 _DIGEST = 12
 # What each part may take, in hundredths; the table of all bundles has the rest.
-_FAILURES, _FINDINGS, _SKIPPED, _REASONS, _UNREADABLE = 12, 6, 4, 2, 2
+_FAILURES, _FINDINGS, _SKIPPED, _REASONS, _UNREADABLE, _HINTS = 12, 6, 4, 2, 2, 4
 _HEAD = (
     "| | model | precision | chip | graph | size | cosine | max abs | metric | bundle |\n"
     "|---|---|---|---|---|--:|--:|--:|---|---|"
@@ -58,7 +60,7 @@ def summary(report: Report, origin: Origin, limit: int = LIMIT) -> str:
         _lint(report, origin, _FINDINGS * share),
         _failures(report, origin, _FAILURES * share),
     ]
-    tail = _skipped(report, _SKIPPED * share)
+    tail = "\n".join(part for part in (_skipped(report, _SKIPPED * share), _hints(report, _HINTS * share)) if part)
     head = "\n".join(part for part in parts if part)
     left = limit - utf8(head) - utf8(tail) - 2 * share
     return "\n".join(part for part in (head, _results(report, origin, left), tail) if part)
@@ -133,6 +135,16 @@ def _skipped(report: Report, budget: int) -> str:
         return ""
     lines = [f"{skip.variant} on {', '.join(skip.socs)}: {skip.reason}" for skip in report.skipped]
     return _listed("Left out, with the reason", lines, budget)
+
+
+def _hints(report: Report, budget: int) -> str:
+    if not report.hints:
+        return ""
+    items = ["\n".join([hint_line(hint), *(f"  - {words(line)}" for line in hint.details)]) for hint in report.hints]
+    kept = fill(items, budget, utf8)
+    left = len(items) - len(kept)
+    rest = [f"- {left:,} more"] if left else []
+    return "\n".join([f"### {hints_words(report.hints)}\n", *kept, *rest]) + "\n"
 
 
 def _listed(title: str, lines: list[str], budget: int) -> str:
