@@ -33,6 +33,8 @@ docs: $(VENV)/installed-dev  ## Write the generated pages again
 	$(BIN)/python -m qnn.model.reference docs/model-yaml.md
 	$(BIN)/python -m qnn.catalogue docs/lint
 	$(BIN)/python -m qnn.prepare.rewrites.page docs/rewrites.md
+	$(BIN)/python -m qnn.faults.page > docs/faults.md
+	$(BIN)/python -m tests.cases.page > docs/cases.md
 	$(BIN)/python -m qnn.bundle.schema scripts/qnn/bundle/manifest.schema.json
 	$(BIN)/python -m qnn.report.schema scripts/qnn/report/report.schema.json
 	$(BIN)/python -m qnn.index.schema scripts/qnn/index/index.schema.json

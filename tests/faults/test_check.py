@@ -70,7 +70,7 @@ def test_check_with_the_real_compiler(capsys: pytest.CaptureFixture[str], monkey
     entry = fault_by_id("integer-mod")
     claimed = replace(entry, probes=(replace(entry.probes[1], raw=Shown.WRONG),))
     monkeypatch.setattr(table, "load_faults", lambda: (claimed,))
-    assert run(["faults", "check", "--json"]) == 7
+    assert run(["faults", "check", "--json"]) == 6
     out, err = capsys.readouterr()
     assert [probe["word"] for probe in json.loads(out)["probes"]] == ["changed"]
     assert "QF451 1 of 1 probes" in err

@@ -32,17 +32,4 @@ class FaultsDiffer(ForgeError):
 
     id = "QF451"
     title = "the table of known faults does not hold for this compiler"
-    exit_code = ExitCode.TOOLCHAIN
-
-
-class UnknownFault(ForgeError):
-    """What: The table of known faults has no entry of this id.
-
-    Why: Ids are short words with dashes, such as pad-edge.
-
-    Mend: `qnn-forge faults list` prints all of them.
-    """
-
-    id = "QF452"
-    title = "no such known fault"
-    exit_code = ExitCode.USAGE
+    exit_code = ExitCode.GRAPH

@@ -15,7 +15,7 @@ _INTRODUCTION = """\
 {count} forms of a graph that the HTP compiler computes wrongly, refuses, or dies of, each measured on the emulator of
 the QAIRT versions named. What silicon does is not known for all of them. Every entry carries a tiny graph that shows
 it: `qnn-forge faults check` compiles and runs them all again with the installed compiler, as they are and after
-preparation, in about a minute, and ends with exit code 7 when any shows something else than this page says
+preparation, in about a minute, and ends with exit code 6 when any shows something else than this page says
 (`--json` for machines). `qnn-forge faults show ID` prints one entry.
 
 What qnn-forge does about a fault is one of four things:
