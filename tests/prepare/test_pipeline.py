@@ -95,7 +95,15 @@ def test_the_prepared_graph_computes_the_same_and_is_valid(tmp_path: Path) -> No
     feeds = {"x": noise(2, 8, 20, seed=4)}
     np.testing.assert_allclose(run(after, feeds)[0], run(network(), feeds)[0], rtol=1e-6, atol=1e-6)
     assert (facts.nodes_before, facts.nodes_after) == (10, len(after.graph.node))
-    assert [entry.op_type for entry in after.graph.node] == ["Reshape", "MatMul", "Clip", "Softplus", "Tanh", "Mul", "Add"]
+    assert [entry.op_type for entry in after.graph.node] == [
+        "Reshape",
+        "MatMul",
+        "Clip",
+        "Softplus",
+        "Tanh",
+        "Mul",
+        "Add",
+    ]
     assert {entry.name for entry in after.graph.value_info} == {
         name for entry in after.graph.node for name in entry.output
     } - {"y"}
