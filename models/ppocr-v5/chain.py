@@ -17,7 +17,7 @@ Run = tuple[dict[str, Floats], dict[str, Floats]]
 
 UNCLIP = 1.5  # PP-OCR's masks are shrunk text: a box grows by this times its area over its perimeter
 SMALLEST = 3  # pixels
-READ = 2  # lines that are read: the emulator takes seconds for each
+READ = 2  # lines that are read: the emulator takes ten seconds for each
 
 
 def feed(
