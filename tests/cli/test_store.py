@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from qnn.cli import run
+from qnn.cli.index_options import cache_folder
 from qnn.store import StageKey, Store
 
 
@@ -40,16 +41,23 @@ def test_info_counts_outputs_and_what_lies_beside_them(root: Path, capsys: pytes
         "downloads": {"bytes": 500, "entries": 1},
         "environments": {"bytes": 0, "entries": 0},
         "logs": {"bytes": 0, "entries": 0},
+        "pull": {"bytes": 0, "entries": 0},
     }
 
 
-def test_prune_to_a_size_and_only_on_a_real_run(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_prune_to_a_size_and_only_on_a_real_run(
+    root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     dry = document(capsys, "prune", "--store", str(root), "--max-size", "2K", "--dry-run")
     assert dry["bytes"] == document(capsys, "prune", "--store", str(root), "--max-size", "2K")["bytes"]
     assert document(capsys, "prune", "--store", str(root), "--max-size", "2K")["removed"] == []
     assert (root / "downloads" / "wheel").exists()
+    monkeypatch.delenv("QNN_FORGE_CACHE", raising=False)
+    monkeypatch.setenv("QNN_FORGE_STORE", str(root))
+    (cache_folder() / "artefacts").mkdir(parents=True)
     document(capsys, "prune", "--store", str(root), "--side")
     assert not (root / "downloads").exists()
+    assert not cache_folder().exists()
 
 
 @pytest.mark.parametrize("arguments", [["prune"], ["prune", "--max-size", "ten"], ["prune", "--max-age", "-1"]])

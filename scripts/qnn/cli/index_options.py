@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from qnn.cli.downloads import download_bars
+from qnn.cli.options import default_store
 
 if TYPE_CHECKING:
     from qnn.pull.bases import Desk
@@ -29,11 +30,11 @@ def from_option(command: _Command) -> _Command:
 
 
 def cache_folder() -> Path:
-    """Where pulled archives and index documents are kept: QNN_FORGE_CACHE, else below the user's cache folder."""
+    """Where pulled archives and index documents are kept: QNN_FORGE_CACHE, else in the store's folder, where
+    `qnn-forge store prune --side` finds them.
+    """
     named = os.environ.get("QNN_FORGE_CACHE")
-    if named:
-        return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "qnn-forge" / "pull"
+    return Path(named) if named else default_store() / "pull"
 
 
 @contextmanager

@@ -68,7 +68,11 @@ class _Size(click.ParamType[int]):
 @store.command()
 @click.option("--max-size", type=_Size(), help="Keep at most this much, the most recently used (500M, 10G).")
 @click.option("--max-age", type=click.FloatRange(min=0), metavar="DAYS", help="Remove what was not used for so long.")
-@click.option("--side", is_flag=True, help="Also remove downloads, environments and logs; they are made again.")
+@click.option(
+    "--side",
+    is_flag=True,
+    help="Also remove downloads (of builds, libs and pull), environments and logs; they come again.",
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be removed.")
 @store_option
 @json_option

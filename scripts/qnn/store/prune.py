@@ -7,7 +7,7 @@ import shutil
 from qnn.store.store import Entry, Store
 
 # What lies beside the stage outputs. All of it is made again when it is needed.
-SIDE_FOLDERS = ("downloads", "environments", "logs")
+SIDE_FOLDERS = ("downloads", "environments", "logs", "pull")
 _SECONDS_A_DAY = 86_400
 
 
@@ -45,7 +45,7 @@ def choose(
 
 
 def prune_side(store: Store) -> None:
-    """Remove downloads, environments and logs; raises StoreInUse (QF903) while a build runs."""
+    """Remove downloads, environments, logs and what was pulled; raises StoreInUse (QF903) while a build runs."""
     with store.exclusive():
         for name in SIDE_FOLDERS:
             shutil.rmtree(store.root / name, ignore_errors=True)
