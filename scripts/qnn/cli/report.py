@@ -30,7 +30,7 @@ def report(
     run_url: str | None,
     commit: str | None,
 ) -> None:
-    """Report on FILEs: what `qnn-forge build --json`, `hints --json` and `lint --format json` printed, or folders of them.
+    """Report on FILEs: what `qnn-forge build --json`, `hints --json` and `lint --format json` printed, or folders.
 
     A single file that `report --format json` wrote is shown again. A file that cannot be read is named in the report;
     bundles that the plan holds and no file does are missing. The exit code is 0 whatever the report says.

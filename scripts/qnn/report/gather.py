@@ -86,7 +86,7 @@ def gather(parts: Iterable[Gathered], planned: Planned | None, about: About) -> 
 
 
 def read_document(document: dict[str, Any], name: str) -> Gathered:
-    """What `qnn-forge build --json`, `hints --json` or `lint --format json` printed. Raises UnreadableReport (QF920)."""
+    """What `qnn-forge build`, `hints` or `lint` printed as JSON. Raises UnreadableReport (QF920)."""
     document = clip_texts(document, name)
     if document.get("kind") == HINTS_KIND:
         _require_schema(document, name)
