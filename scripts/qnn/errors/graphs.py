@@ -212,6 +212,23 @@ class PreparationDamaged(ForgeError):
     exit_code = ExitCode.GRAPH
 
 
+class NotNumbers(ForgeError):
+    """What: Weights of the model are NaN, or weights of a layer (a Conv, a MatMul, a normalisation …) are infinite.
+    Each tensor is named, with how many such values it holds, where the first is, and a node that uses it.
+
+    Why: Such a model gives NaN for every input that reaches those weights, and HTP, which has neither NaN nor
+    infinity, would give finite numbers that mean nothing. A training run that diverged leaves such checkpoints; so
+    does a conversion to float16 of weights beyond 65,504. An infinity that is no weight (an attention mask, the border
+    of a Clip, the padding of a maximum) is in order.
+
+    Mend: Export the model again from a sound checkpoint, or in float32 if the float32 weights are numbers.
+    """
+
+    id = "QF415"
+    title = "weights that are not numbers"
+    exit_code = ExitCode.GRAPH
+
+
 class UnsupportedOps(ForgeError):
     """What: The compiler has no HTP form for some nodes of the graph. Each is listed with its operator, the compiler's
     reason and a suggestion.

@@ -8,6 +8,7 @@ from qnn.faults.match import find_faults
 from qnn.prepare import canonical, check, constants, dtypes, functions, shapes
 from qnn.prepare.complete import complete_shapes
 from qnn.prepare.cut import cut
+from qnn.prepare.finite import refuse_not_numbers
 from qnn.prepare.load import load
 from qnn.prepare.prepared import Change, PreparedGraph, save_prepared
 from qnn.prepare.request import PrepareRequest
@@ -22,7 +23,7 @@ def prepare(request: PrepareRequest) -> PreparedGraph:
     """Prepare one graph for one bucket and write it to `request.folder`, facts last.
 
     The graph made computes what the source computes, for the bucket's shapes. Raises the errors of
-    qnn.errors.graphs: QF401–QF404 (loading), QF405–QF413 (what the graph is).
+    qnn.errors.graphs: QF401–QF404 (loading), QF405–QF415 (what the graph is).
     """
     model = load(request.source)
     nodes_before = len(model.graph.node)
@@ -60,6 +61,7 @@ def transform(model: ModelProto, request: PrepareRequest) -> tuple[ModelProto, l
     changes += done
     constants.lift_constants(model)
     canonical.sort_graph(model)
+    refuse_not_numbers(model)
     model, done = simplify(model)
     changes += done
     check.refuse_control_flow(model)
