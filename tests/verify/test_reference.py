@@ -166,3 +166,19 @@ def test_the_same_bits_every_time(bench: Bench, tmp_path: Path) -> None:
     runs = {bench.run(sample).files[0].read_bytes() for _ in range(3)}
     assert len(runs) == 1
     assert read_npz(tmp_path / "out" / "000.npz")["y"].shape == ()
+
+
+@pytest.mark.parametrize("outputs", [(), ("h",)])
+def test_two_nodes_of_one_name_are_two_nodes(bench: Bench, tmp_path: Path, outputs: tuple[str, ...]) -> None:
+    """ONNX Runtime refuses such files, ONNX does not; weights in a second file are still found."""
+    half = onnx.numpy_helper.from_array(np.full((1, 4), 0.5, np.float32), "half")
+    nodes = [helper.make_node("Mul", ["x", "half"], ["h"], "same"), helper.make_node("Neg", ["h"], ["y"], "same")]
+    bench.model(nodes, {"x": (TensorProto.FLOAT, [1, 4])}, {"y": (TensorProto.FLOAT, [1, 4])})
+    made = onnx.load(tmp_path / "m.onnx")
+    made.graph.initializer.append(half)
+    onnx.save(made, tmp_path / "m.onnx", save_as_external_data=True, location="m.data", size_threshold=0)
+    x = np.arange(4, dtype=np.float32).reshape(1, 4)
+    write_npz(tmp_path / "000.npz", {"x": x})
+    reference(ReferenceRequest(tmp_path / "m.onnx", (tmp_path / "000.npz",), tmp_path / "out", outputs))
+    (found,) = read_npz(tmp_path / "out" / "000.npz").values()
+    np.testing.assert_array_equal(found, x / 2 if outputs else -x / 2)

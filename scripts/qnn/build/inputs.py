@@ -17,7 +17,7 @@ from qnn.build.measured import MetricValue
 from qnn.build.shipped import ShippedSamples
 from qnn.child import Host, Limits
 from qnn.errors.base import ForgeError, Place
-from qnn.errors.model_code import TooFewSamples
+from qnn.errors.model_code import EnvironmentFailed, TooFewSamples
 from qnn.export.facts import save_parity
 from qnn.export.run import ExportCode, export
 from qnn.export.run import hold_to_module as module_parity
@@ -214,5 +214,8 @@ def load_metric(folder: Path) -> tuple[MetricValue, ...]:
 
 
 def _model_code(model: Model, entry: str, room: CodeRoom) -> ModelCode:
-    python = environment_python(model.requires, room.environments, log=room.log)
+    try:
+        python = environment_python(model.requires, room.environments, log=room.log)
+    except EnvironmentFailed as error:
+        raise error.at(place_of(model, ("requires",))) from None
     return ModelCode(folder=model.folder, entry=entry, python=python, log=room.log, limits=room.limits)
