@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +10,9 @@ import pytest
 
 from qnn.ranges.facts import Kind, RangeFacts
 from qnn.ranges.verdict import refusal
+from tests.cases.folders import DATA
 from tests.prepare.graphs import Array, model, node, noise, value
-from tests.prepare.test_cases import CASES, load_case
+from tests.prepare.test_cases import REFUSED, load_case
 from tests.ranges.looking import found, looked_at
 
 OFF = {"sum_to_mean": False, "rms_norm": False, "clip_exp": False, "softmax_mask": False, "softmax_written_out": False}
@@ -142,6 +140,21 @@ def test_mask_of_the_smallest_float_is_seen_and_harmless() -> None:
     assert looked_at(graph(nodes, (4, 4), (4, 4), {"mask": low}), {"x": noise(4, 4)}).findings == ()
 
 
+def test_harmless_beside_harmful_is_told_apart() -> None:
+    """A mask of the smallest float and a square beyond fp16: only the square does harm."""
+    low = np.where(np.triu(np.ones((4, 4)), 1) > 0, np.finfo(np.float32).min, 0).astype(np.float32)
+    nodes = [
+        node("Add", ["x", "mask"], ["a"]),
+        node("Softmax", ["a"], ["p"]),
+        node("Pow", ["x", "two"], ["sq"]),
+        node("MatMul", ["p", "sq"], ["m"]),
+        node("Sqrt", ["m"], ["y"]),
+    ]
+    made = graph(nodes, (4, 4), (4, 4), {"mask": low, "two": np.float32(2)})
+    findings = found(looked_at(made, {"x": noise(4, 4) * np.float32(900)}, **OFF))
+    assert {name: finding.harmful for name, finding in findings.items()} == {"mask": False, "sq": True}
+
+
 def test_layer_norm_that_the_compiler_fuses_may_square_what_it_likes() -> None:
     nodes = [
         node("ReduceMean", ["x"], ["mu"], axes=[-1]),
@@ -194,12 +207,9 @@ EXPECTED_REFUSALS = {*PREDICTED, "exp_softplus_large"}
 QUANTIZED = ("qdq_", "qz_")
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in CASES.glob("*.onnx")) or [None])
-def test_cases_are_refused_for_their_range_or_pass(name: str | None) -> None:
-    if name is None:
-        warnings.warn(f"no cases in {CASES}: set QNN_FORGE_CASES", stacklevel=1)
-        return
-    if name.startswith(QUANTIZED) or name in REFUSED_BEFORE:
+@pytest.mark.parametrize("name", sorted({path.stem for path in DATA.glob("*.onnx")} - set(REFUSED)))
+def test_cases_are_refused_for_their_range_or_pass(name: str) -> None:
+    if name.startswith(QUANTIZED):
         return  # not looked at in a build
     case = load_case(name)
     feeds: dict[str, Array] = case.feeds
@@ -207,23 +217,3 @@ def test_cases_are_refused_for_their_range_or_pass(name: str | None) -> None:
     assert is_refused(facts) == (name in EXPECTED_REFUSALS), [str(finding) for finding in facts.findings]
     if name in PREDICTED:
         assert min(output.cosine for output in facts.outputs) == pytest.approx(PREDICTED[name], abs=0.05)
-
-
-REFUSED_BEFORE = {"ir99_future", "k2_double_io", "k2_empty_cache", "k2_random_noise", "trilu_range_shape"}
-
-
-def test_magika_as_its_authors_ship_it_is_caught_and_its_rewrites_mend_it() -> None:
-    """Needs the model file: set QNN_FORGE_MAGIKA to magika 1.0.3's standard_v3_3/model.onnx."""
-    path = os.environ.get("QNN_FORGE_MAGIKA", "")
-    if not Path(path).is_file():
-        warnings.warn("QNN_FORGE_MAGIKA names no file; magika was not looked at", stacklevel=1)
-        return
-    text = np.full((1, 2048), 256, np.int32)
-    source = Path(__file__).read_bytes()[:1024]
-    text[0, : len(source)] = list(source)
-    made = onnx.load(path)
-    facts = looked_at(made, {"bytes": text}, **OFF)
-    assert is_refused(facts)
-    harmful = [finding for finding in facts.findings if finding.harmful]
-    assert {finding.rewrite for finding in harmful} <= {"sum-to-mean", "clip-exp"}
-    assert not is_refused(looked_at(made, {"bytes": text}))

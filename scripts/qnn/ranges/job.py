@@ -31,7 +31,6 @@ _GROUPS = 6
 
 # Operators whose argument's range matters most.
 _WATCHED = frozenset({"CumSum", "Exp", "Log", "Pow", "ReduceMean", "ReduceSum", "Reciprocal", "Softplus", "Sqrt"})
-_FUNCTIONS = frozenset({Kind.EXP_LOW, Kind.LOG_HIGH, Kind.LOG_LOW})
 
 Array = NDArray[Any]
 Feeds = Mapping[str, Array]
@@ -109,14 +108,14 @@ def _harm(
 ) -> tuple[tuple[OutputEffect, ...], frozenset[str]]:
     """(what all sites together do to the outputs, the roots that do harm)."""
     counted = [site for site in at if site.kind is not Kind.COARSE]
-    functions = {site.tensor for site in counted if site.kind in _FUNCTIONS}
+    every = {site.tensor for site in counted}
     if not counted:
         return (), frozenset()
     names = [value.name for value in model.graph.output]
     truths = [_run(model, folder, names, feeds) for feeds in samples]
 
     def effects(of: Sequence[Site]) -> tuple[OutputEffect, ...]:
-        copy = simulated(model, of, dtypes, leave=functions - {site.tensor for site in of})
+        copy = simulated(model, of, dtypes, leave=every - {site.tensor for site in of})
         got = [_run(copy, folder, names, feeds) for feeds in samples]
         return tuple(_worst(name, [t[name] for t in truths], [g[name] for g in got]) for name in names)
 

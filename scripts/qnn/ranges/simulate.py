@@ -27,7 +27,7 @@ _GARBAGE = 131008.0
 # Where numbers stop that grow too large; everything else stops at 131008 and is right up to there, if coarse.
 _LIMITS = {
     **dict.fromkeys(("Conv", "ConvTranspose", "Gemm", "MatMul", "Relu"), 65536.0),
-    **dict.fromkeys(("Div", "Pow", "Reciprocal"), FP16_MAX),
+    **dict.fromkeys(("Div", "Reciprocal"), FP16_MAX),
 }
 _GARBAGE_TURNS = -500.0  # exp(-90) came out as -131008, exp(-1000) as +131008
 _LOG_FLOOR = -7.625
@@ -60,7 +60,7 @@ def simulated(
         for kind in _FOLLOWING.get(node.op_type, ()):
             if (kind, made) not in done:
                 surgery.operate(kind, made)
-        if node.op_type in ("Div", "Pow", "Reciprocal"):
+        if node.op_type in ("Div", "Reciprocal") or surgery.is_inverse_power(node):
             surgery.guard_division(made)
     sort_graph(copy)
     return copy
@@ -130,6 +130,13 @@ class _Surgery:
     def original(self, made: str) -> str:
         """The tensor of the model that a node makes, perhaps under another name by now."""
         return self._renamed.get(made, made)
+
+    def is_inverse_power(self, node: NodeProto) -> bool:
+        """Whether the node raises to a constant negative power."""
+        exponent = self._initializers.get(node.input[1]) if node.op_type == "Pow" else None
+        if exponent is None or is_far(exponent):
+            return False
+        return bool((onnx.numpy_helper.to_array(exponent) < 0).all())
 
     def guard_division(self, tensor: str) -> None:
         """0/0 is 0 on HTP, and a number divided by 0 stops at 65504."""
