@@ -81,7 +81,7 @@ def cli() -> None:
 
     \b
     Exit codes: 0 done · 2 usage · 3 model YAML · 4 chip · 5 source · 6 graph · 7 toolchain · 8 gate ·
-    9 bundle · 10 model code · 11 machine or store · 1 a defect of qnn-forge · 130 interrupted.
+    9 bundle · 10 model code · 11 machine · 12 publishing · 13 device · 20 to 22 what pull decided
     """
 
 
