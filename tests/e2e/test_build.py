@@ -131,6 +131,13 @@ def test_verify_per_arch_checks_one_chip_of_each(workshop: Workshop) -> None:
     assert (manifest["verified"], manifest["samples"], manifest["graphs"][0]["numerics"]) == (False, 0, [])
 
 
+def test_verify_none_compiles_and_says_that_nothing_was_run(workshop: Workshop) -> None:
+    run = workshop.build("--soc", "SM8650", "--verify", "none")
+    assert [target["verdict"] for target in run.document["targets"]] == ["unverified"]
+    assert json.loads((workshop.dist / NAME / "manifest.json").read_text())["verified"] is False
+    assert not list(workshop.store.glob("logs/measure-*"))
+
+
 def test_gate_that_fails_names_the_tensor_and_keeps_the_bundle_back(workshop: Workshop) -> None:
     yaml = workshop.model / "model.yaml"
     yaml.write_text(yaml.read_text() + "  gates: {cosine: 1.0, max_abs: 1.0e-12}\n")

@@ -16,8 +16,11 @@ from qnn.tar import UnsafeTarError, extract_files
 _LEVEL = 1
 # A file that would shrink by less than this is stored: compressing 220 MB of fp16 weights takes 7 s and saves 8 %.
 _WORTH_IT = 0.9
-_PROBE_BYTES = 64 << 10
-_PROBE_EVERY = 4 << 20
+# Many small samples rather than few large ones: the first 64 KB of a context binary describe its graph and shrink to a
+# quarter, which made 12 large samples of MiniLM's 45 MB promise 0.87 where the whole file comes to 0.92.
+_PROBE_BYTES = 16 << 10
+_PROBE_EVERY = 1 << 20
+_FEWEST_PROBES = 16
 _CHUNK = 1 << 20
 # Seconds since the epoch for every member, 1980-01-01, the earliest a zip can hold: archives carry no clock.
 _EPOCH = 315_532_800
@@ -71,8 +74,9 @@ class _Member:
 def _shrinks(path: Path, size: int) -> bool:
     """Whether compression is worth its time, by a sample spread evenly over the file."""
     taken = squeezed = 0
+    step = min(_PROBE_EVERY, max(_PROBE_BYTES, size // _FEWEST_PROBES))
     with path.open("rb") as stream:
-        for offset in range(0, size, _PROBE_EVERY):
+        for offset in range(0, size, step):
             stream.seek(offset)
             probe = stream.read(_PROBE_BYTES)
             taken += len(probe)

@@ -17,10 +17,10 @@ from qnn.cli.options import jobs_option, json_option, store_option
 @click.option(
     "--verify",
     "policy",
-    type=click.Choice(["all", "per-arch"]),
+    type=click.Choice(["all", "per-arch", "none"]),
     default="all",
     show_default=True,
-    help="Run every binary on the emulator, or one chip of each arch.",
+    help="Run every binary on the emulator, one chip of each arch, or none.",
 )
 @click.option("--out", type=click.Path(path_type=Path), default=Path("dist"), show_default=True, help="Output folder.")
 @click.option("--allow-restricted", is_flag=True, help="Also models whose licence restricts their use (QF157).")

@@ -26,8 +26,8 @@ class NothingToPublish(PublishError):
 class NotVerified(PublishError):
     """What: A bundle was never run against the float model, or its own numbers miss its own gates.
 
-    Why: What is published is what was checked. A build with `--verify per-arch` makes bundles that were not run; they
-    are for trying things out.
+    Why: What is published is what was checked. A build with `--verify per-arch` or `none` makes bundles that were not
+    run; they are for trying things out.
 
     Mend: Build with `--verify all` (the default), and publish that.
     """
