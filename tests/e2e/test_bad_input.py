@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from tests.e2e.conftest import YAML, Workshop, conv_net, save
 
@@ -85,6 +86,49 @@ def int64_input(shop: Workshop) -> None:
     repin(shop)
 
 
+def edit(shop: Workshop, change: Callable[[onnx.ModelProto], None]) -> None:
+    path = shop.model / "model.onnx"
+    model = onnx.load(path)
+    change(model)
+    onnx.save(model, path)
+    repin(shop)
+
+
+def nan_weights(shop: Workshop) -> None:
+    def change(model: onnx.ModelProto) -> None:
+        weights = numpy_helper.to_array(model.graph.initializer[0]).copy()
+        weights[7, 2, 1, 0] = np.nan
+        model.graph.initializer[0].CopyFrom(numpy_helper.from_array(weights, "w"))
+
+    edit(shop, change)
+
+
+def newer_opset(shop: Workshop) -> None:
+    def change(model: onnx.ModelProto) -> None:
+        model.opset_import[0].version = 99
+
+    edit(shop, change)
+
+
+def external_weights(location: str) -> Callable[[Workshop], None]:
+    """Weights in a file of their own that is not beside the model."""
+
+    def harm(shop: Workshop) -> None:
+        def change(model: onnx.ModelProto) -> None:
+            weights = model.graph.initializer[0]
+            onnx.external_data_helper.set_external_data(weights, location, offset=0, length=len(weights.raw_data))
+            weights.ClearField("raw_data")
+
+        edit(shop, change)
+
+    return harm
+
+
+def unresolvable_requires(shop: Workshop) -> None:
+    data_code("    yield {'x': np.zeros((1, 3, 16, 16), np.float32)}")(shop)
+    yaml(shop, "  count: 2\n", "  count: 1\nrequires: [qnn-forge-no-such-package==1.0]\n")
+
+
 def data_code(body: str) -> Callable[[Workshop], None]:
     def write(shop: Workshop) -> None:
         (shop.model / "data.py").write_text(
@@ -123,6 +167,11 @@ def samples_of_another_name(shop: Workshop) -> None:
         (open_dimension, 6, "QF4", "y"),
         (branch, 6, "QF4", "the_branch"),
         (int64_input, 6, "QF4", "step"),
+        (nan_weights, 6, "QF415", "'w' hold 1 of 216 values that are NaN or infinite, the first at [7, 2, 1, 0]"),
+        (newer_opset, 6, "QF404", "opset 99"),
+        (external_weights("model.data"), 6, "QF402", "'w' are in 'model.data'"),
+        (external_weights("../../../etc/passwd"), 6, "QF403", "'w' are said to be in '../../../etc/passwd'"),
+        (unresolvable_requires, 10, "QF820", "qnn-forge-no-such-package==1.0"),
         (data_code("    yield {'image': np.zeros((1, 3, 16, 16), np.float32)}"), 10, "QF807", "data.py"),
         (data_code("    yield {'x': np.zeros((1, 3, 8, 8), np.float32)}"), 10, "QF808", "data.py"),
         (data_code("    yield {'x': np.zeros((1, 3, 16, 16))}"), 10, "QF809", "float64"),
@@ -135,7 +184,7 @@ def samples_of_another_name(shop: Workshop) -> None:
 )
 def test_bad_input(workshop: Workshop, harm: Callable[[Workshop], None], code: int, id_: str, says: str) -> None:
     harm(workshop)
-    run = workshop.forge("build", "toy", "--soc", "SM8650")
+    run = workshop.forge("build", "toy", "--soc", "SM8650", env={"PIP_NO_INDEX": "1"})
     assert run.code == code, run.err
     assert id_ in run.err
     assert says in run.err
@@ -169,3 +218,35 @@ def test_two_models_of_one_name_and_a_name_that_is_none(workshop: Workshop, tmp_
     assert (run.code, "Did you mean 'build'" in run.err) == (2, True)
     run = workshop.forge("build", str(tmp_path / "nothing"))
     assert run.code == 3, run.err
+
+
+def test_a_graph_that_only_looks_wrong_is_built_and_verified(workshop: Workshop) -> None:
+    """Nodes of one name, very long names beyond ASCII, a constant among the inputs, an unused input, a batch of 2."""
+    odd = "größe/层.0:0 " * 60
+
+    def change(model: onnx.ModelProto) -> None:
+        graph = model.graph
+        for node in graph.node:
+            node.name = odd
+            for names in (node.input, node.output):
+                names[:] = [name if name in ("x", "y") else odd + name for name in names]
+        graph.initializer[0].name = f"{odd}w"
+        for value in (graph.input[0], graph.output[0]):
+            value.type.tensor_type.shape.dim[0].dim_value = 2
+        spare = helper.make_tensor_value_info("spare", TensorProto.FLOAT, [3])
+        graph.input.extend([helper.make_tensor_value_info(f"{odd}w", TensorProto.FLOAT, [8, 3, 3, 3]), spare])
+
+    edit(workshop, change)
+    yaml(workshop, "      x: [1, 3, size, size]\n", "      x: [2, 3, size, size]\n      spare: [3]\n")
+    random = np.random.default_rng(2)
+    for path in (workshop.model / "samples").glob("*.npz"):
+        np.savez(path, x=random.normal(0, 1, (2, 3, 16, 16)).astype(np.float32), spare=np.zeros(3, np.float32))
+    run = workshop.build("--soc", "SM8650")
+    assert run.code == 0, run.err
+    (target,) = run.document["targets"]
+    assert target["verdict"] == "ok"
+    manifest = json.loads((workshop.root / target["folder"] / "manifest.json").read_text())
+    (graph,) = manifest["graphs"]
+    assert [(entry["name"], entry["shape"]) for entry in graph["outputs"]] == [("y", [2, 8, 1, 1])]
+    assert sum(change.startswith("renamed-node: ") for change in graph["rewrites"]) == 2
+    assert graph["numerics"][0]["cosine"] > 0.9999
