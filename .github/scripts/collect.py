@@ -1,8 +1,8 @@
 """Merge what the jobs handed over into one summary and one report, and say whether all went well.
 
-WORK/parts holds what they left: plan.json, lint.json, results/*.json, dist/. RUN_URL is the page of the run, COMMIT
-what it built, NEEDS the results of the jobs before, PUBLISH true when every bundle must be fit to publish. Writes
-report.json and summary.md into WORK/out.
+WORK/parts holds what they left: plan.json, lint.json, results/*.json, hints/*.json, dist/. RUN_URL is the page of the
+run, COMMIT what it built, NEEDS the results of the jobs before, PUBLISH true when every bundle must be fit to publish.
+Writes report.json and summary.md into WORK/out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def main() -> None:
     results = sorted(parts.glob("results/*.json"))
     options = [f"--run-url={os.environ['RUN_URL']}", f"--commit={os.environ['COMMIT']}"]
     options += [f"--{name}={parts / name}.json" for name in ("plan", "lint") if (parts / f"{name}.json").exists()]
-    arguments = [*options, "--", *map(str, results)]
+    arguments = [*options, "--", *map(str, results), *map(str, sorted(parts.glob("hints/*.json")))]
     summary = output("report", "--format=summary", *arguments)
     append("GITHUB_STEP_SUMMARY", summary)
     out = WORK / "out"

@@ -1,8 +1,9 @@
 """One job of a matrix: `variant.py prepare` or `variant.py compile`.
 
 JOB is the job's entry of the plan (JSON: id, model, bucket, precision; compile: socs too). prepare packs the stage
-outputs into WORK/out/ID.tar; compile takes over every archive in WORK/prepared and leaves WORK/out/dist and
-WORK/out/results/ID.json. Exit code: that of the first qnn-forge command that fails.
+outputs into WORK/out/ID.tar; compile takes over every archive in WORK/prepared and leaves WORK/out/dist,
+WORK/out/results/ID.json and, where all went well, WORK/out/hints/ID.json. Exit code: that of the first qnn-forge
+command that fails; hints fail nothing.
 """
 
 from __future__ import annotations
@@ -38,7 +39,19 @@ def compile_(job: dict[str, str], out: Path) -> None:
         code = subprocess.run(command, stdout=document, check=False).returncode
     if not results.stat().st_size:
         results.unlink()
-    sys.exit(code)
+    if code:
+        sys.exit(code)
+    write_hints(job, out / "hints" / f"{job['id']}.json")
+
+
+def write_hints(job: dict[str, str], path: Path) -> None:
+    """What would make the model faster, by the job's first chip; without hints the report is as it was."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    chosen = [f"--bucket={job['bucket']}", f"--precision={job['precision']}", f"--soc={job['socs'].split(',')[0]}"]
+    with path.open("w") as document:
+        command = ["qnn-forge", "hints", *chosen, "--json", "--", job["model"]]
+        if subprocess.run(command, stdout=document, check=False).returncode:
+            path.unlink()
 
 
 if __name__ == "__main__":
