@@ -140,6 +140,7 @@ def test_an_attestation_of_another_repository_is_refused(release: Release, asked
     error = release.refuse(asked)
     assert type(error) is AnotherRepository
     assert error.message == f"toy.tar.gz was attested by a workflow of acme/forge, not of {asked}"
+    assert "(--attested-by acme/forge)" in str(error.remedy)
 
 
 @pytest.mark.parametrize("asked", ["forge", "acme/forge/x", "--owner", "acme/forge --owner evil", ""])

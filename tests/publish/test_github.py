@@ -269,6 +269,12 @@ def test_no_gh(patience: Patience) -> None:
         GithubTarget(REPOSITORY, gh=Gh("no-such-gh", patience)).look(UNIT)
 
 
+def test_gh_beside_this_python_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who calls .venv/bin/qnn-forge has no venv on PATH; the check of attestations looks there too."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert Gh().program == str(BIN / "gh")
+
+
 def test_nobody_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patience: Patience, sleeps: Sleeps) -> None:
     (tmp_path / "config.yml").write_text(f"version: 1\nhttp_unix_socket: {tmp_path}/none.sock\n")
     monkeypatch.setenv("GH_CONFIG_DIR", str(tmp_path))

@@ -71,7 +71,7 @@ def verify(file: Path, bundle: Path, *, repository: str, trusted_root: Path | No
     if other is not None:
         raise AnotherRepository(
             f"{file.name} was attested by a workflow of {other}, not of {repository}",
-            remedy="if you trust that repository ask for it; else do not use the file",
+            remedy=f"if you trust {other} say so (--attested-by {other}); else do not use the file",
         )
     raise AttestationRefused(
         f"the attestation of {file.name} was refused: {bundle.name} does not prove that {repository} built it",

