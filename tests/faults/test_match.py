@@ -7,11 +7,12 @@ import onnx
 import pytest
 
 from qnn.faults.found import FoundFault
-from qnn.faults.judge import hints, refusal
+from qnn.faults.judge import hints, refusal, unmended
 from qnn.faults.match import find_faults
 from qnn.faults.probe import PROBES
 from qnn.faults.table import Outcome, load_faults
 from qnn.prepare import shapes
+from qnn.prepare.prepared import Change
 from tests.prepare.graphs import INT32, model, node, value
 
 WATCHED_OR_REFUSED = [
@@ -90,3 +91,11 @@ def test_many_hints_are_counted() -> None:
     lines = hints(["y"], "fp16", "v75", found)
     assert len(lines) == 7
     assert lines[-1].startswith("and 3 more nodes")
+
+
+def test_nodes_that_a_rewrite_left_are_named() -> None:
+    changes = [
+        Change("rewritten", "Pad_p (Pad)", "pad-by-gather: …"),
+        Change("not-rewritten", "AveragePool_a (AveragePool)", "average-pool-padded: it is quantized"),
+    ]
+    assert unmended(changes) == ["suspect node AveragePool_a (AveragePool): average-pool-padded: it is quantized"]

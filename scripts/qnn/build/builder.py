@@ -90,7 +90,7 @@ class Builder:
             for graph in graphs:
                 if verified:
                     facts = load_prepared(self.prepared(variant, graph).folder)
-                    judge_graph(target, graph.name, measured[graph.name], facts.faults)
+                    judge_graph(target, graph.name, measured[graph.name], facts.faults, facts.changes)
             chain = variant.model.checks.chain
             chained = self.chained(target, chain) if verified and chain is not None else None
             if chained is not None:

@@ -10,14 +10,22 @@ from qnn.errors.chains import ChainDiverged
 from qnn.faults.found import FoundFault
 from qnn.model.spec import Checks, MetricGate
 from qnn.plan.targets import Target
+from qnn.prepare.prepared import Change
 from qnn.verify.comparison import OutputComparison
 from qnn.verify.gates import Verdict, judge, judge_metric, metric_error, verify_error
 
 
-def judge_graph(target: Target, graph: str, measured: Measured, faults: Sequence[FoundFault] = ()) -> None:
+def judge_graph(
+    target: Target,
+    graph: str,
+    measured: Measured,
+    faults: Sequence[FoundFault] = (),
+    changes: Sequence[Change] = (),
+) -> None:
     """Raise the error of the worst output (QF620, QF622, QF623), else of the metric (QF621), if a gate failed.
 
-    `faults` are those met in the graph: the error names the nodes among them that the failed outputs depend on.
+    `faults` are those met in the graph: the error names the nodes among them that the failed outputs depend on, and
+    the nodes that a rewrite would have mended and did not (`changes` are what preparation did).
     """
     where = f"{target.variant.name} {graph} on {target.soc.name}"
     checks = target.variant.model.checks
@@ -25,10 +33,10 @@ def judge_graph(target: Target, graph: str, measured: Measured, faults: Sequence
     verdicts = [verdict_of(checks, graph, output, precision) for output in measured.outputs]
     error = verify_error(where, verdicts)
     if error is not None:
-        from qnn.faults.judge import hints  # noqa: PLC0415 - reads the table, which a build that passes does not need
+        from qnn.faults.judge import hints, unmended  # noqa: PLC0415 - reads the table, which a build that passes does not need
 
         failed = [verdict.output for verdict in verdicts if not verdict.passed]
-        error.details = (*error.details, *hints(failed, precision, target.soc.arch, faults))
+        error.details = (*error.details, *hints(failed, precision, target.soc.arch, faults), *unmended(changes))
         raise error
     _judge_metrics(where, measured.metrics, checks.metric_gates.get(graph, {}))
 

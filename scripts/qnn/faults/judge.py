@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from qnn.errors.faults import KnownFault
 from qnn.faults.found import FoundFault
 from qnn.faults.table import Fault, Outcome, load_faults
+from qnn.prepare.prepared import Change
 
 _SHOWN = 6
 
@@ -33,6 +34,11 @@ def hints(outputs: Sequence[str], precision: str, arch: str, faults: Sequence[Fo
     if len(met) > _SHOWN:
         lines.append(f"and {len(met) - _SHOWN} more nodes that are known to go wrong for some data")
     return lines
+
+
+def unmended(changes: Sequence[Change]) -> list[str]:
+    """The nodes that a rewrite would have mended and did not, with its reason."""
+    return [f"suspect node {change.subject}: {change.detail}" for change in changes if change.kind == "not-rewritten"]
 
 
 def _met(outcome: Outcome, precision: str, arch: str, faults: Sequence[FoundFault]) -> list[tuple[FoundFault, Fault]]:

@@ -9,8 +9,9 @@ from onnx import ModelProto
 
 from qnn.prepare.prepared import Change
 from qnn.prepare.rewrites.base import Rewrite, applied, refused
-from qnn.prepare.rewrites.steps import reshaped
+from qnn.prepare.rewrites.steps import requantized, reshaped
 from qnn.prepare.rewrites.view import GraphView, attribute
+from qnn.prepare.rewrites.weights_by import changed_weights
 
 NAME = "layer-norm-last-axis"
 
@@ -28,16 +29,17 @@ def _apply(model: ModelProto) -> list[Change]:
         if any(name and (view.users(name) or view.is_output(name)) for name in node.output[1:]):
             changes.append(refused(NAME, node, "its mean or deviation is used too"))
             continue
-        if view.is_quantized(node):
-            changes.append(refused(NAME, node, "it is quantized"))
-            continue
         merged, name = prod(shape[axis:]), str(node.output[0])
-        inputs = [reshaped(view, str(node.input[0]), [*shape[:axis], merged], f"{name}_merged")]
+        before = view.maker(node.input[0], "DequantizeLinear")
+        behind = [user for user in view.users(node.output[0]) if user.op_type == "QuantizeLinear"]
+        source = reshaped(view, str(node.input[0]), [*shape[:axis], merged], f"{name}_merged")
+        inputs = [requantized(view, source, before)]
         for index, given in enumerate(node.input[1:]):
             inputs.append(_flat(view, str(given), shape[axis:], f"{name}_given_{index}") if given else "")
         normal = view.add_node(
             "LayerNormalization", inputs, f"{name}_normal", axis=-1, epsilon=float(attribute(node, "epsilon", 1e-5))
         )
+        normal = requantized(view, normal, behind[0] if behind else None)
         view.remove(node)
         sizes = view.add_constant(f"{name}_shape", numpy.array(shape, numpy.int64))
         view.put("Reshape", [normal, sizes], [name], str(node.name))
@@ -47,6 +49,10 @@ def _apply(model: ModelProto) -> list[Change]:
 
 def _flat(view: GraphView, name: str, shape: tuple[int, ...], wanted: str) -> str:
     """A scale or bias of the normalised axes, in full, as one axis."""
+    if view.shape(name) == shape:
+        constant = changed_weights(view, name, f"{wanted}_flat", lambda values: values.reshape(-1))
+        if constant is not None:
+            return constant
     if view.shape(name) != shape:
         sizes = view.add_constant(f"{wanted}_sizes", numpy.array(shape, numpy.int64))
         name = view.add_node("Expand", [name, sizes], f"{wanted}_full")

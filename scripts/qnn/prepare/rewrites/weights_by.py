@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 
 import numpy
 
@@ -33,9 +34,11 @@ def changed_weights(view: GraphView, name: str, wanted: str, change: Callable[[A
     around = numpy.reshape(zero, _along(axis % stored.ndim, zero.size, stored.ndim)).astype(numpy.int32)
     moved = change(stored.astype(numpy.int32) - around) + around
     quantized = view.add_constant(f"{wanted}_q", moved.astype(stored.dtype))
-    return view.add_node(
-        "DequantizeLinear", [quantized, *dequantize.input[1:]], wanted, axis=axis, domain=dequantize.domain
-    )
+    # The scales' axis means something only where there are several; on a tensor of one axis it would be refused.
+    scale = view.shape(dequantize.input[1])
+    written = {"axis": axis} if scale is None or prod(scale) > 1 else {}
+    inputs = [quantized, *dequantize.input[1:]]
+    return view.add_node("DequantizeLinear", inputs, wanted, domain=dequantize.domain, **written)
 
 
 def _along(axis: int, size: int, rank: int) -> Sequence[int]:
