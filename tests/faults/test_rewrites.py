@@ -10,7 +10,7 @@ import pytest
 
 from qnn.faults.probe import PROBES
 from qnn.faults.table import load_faults
-from tests.prepare.graphs import model, node, run, value
+from tests.prepare.graphs import INT32, INT64, model, node, run, value
 from tests.prepare.rewrites.checks import prepared_with
 
 REWRITTEN = [
@@ -62,3 +62,21 @@ def test_quantized_average_pool_gets_end_pads(kernel: int, size: int) -> None:
     changes, after = prepared_with(made, feeds)
     assert any("end pads [1, 1] in place of ceil_mode" in change for change in changes)
     assert np.array_equal(run(made, feeds)[0], run(after, feeds)[0])
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("divisor", [2, -8, 3, -3, [4, -4, 7, -7, 2, -2, 1, 5]])
+@pytest.mark.parametrize(("operator", "attributes"), [("Div", {}), ("Mod", {}), ("Mod", {"fmod": 1})])
+def test_integers_of_either_sign(operator: str, attributes: dict[str, int], divisor: list[int], dtype: type) -> None:
+    kind = INT32 if dtype is np.int32 else INT64
+    x = np.array([[0, 5, -5, 7, -7, 2049, -2049, 70000], [1, -1, 8, -8, 9, -9, -70000, 16777217]], dtype)
+    by = np.array(divisor, dtype)
+    made = model([node(operator, ["x", "k"], ["y"], **attributes)], [value("x", x.shape, kind)],
+                 [value("y", x.shape, kind)], {"k": by})  # fmt: skip
+    _, after = prepared_with(made, {"x": x})
+    assert np.array_equal(run(made, {"x": x})[0], run(after, {"x": x})[0])
+    both = model([node(operator, ["x", "k"], ["y"], **attributes)], [value("x", x.shape, kind), value("k", [8], kind)],
+                 [value("y", x.shape, kind)])  # fmt: skip
+    feeds = {"x": x, "k": np.broadcast_to(by, [8]).copy()}
+    _, after = prepared_with(both, feeds)
+    assert np.array_equal(run(both, feeds)[0], run(after, feeds)[0])
