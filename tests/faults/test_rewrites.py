@@ -5,12 +5,14 @@ Compared on ONNX Runtime's CPU provider; `qnn-forge faults check` does it on the
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from qnn.faults.probe import PROBES
 from qnn.faults.table import load_faults
-from tests.prepare.graphs import INT32, INT64, model, node, run, value
+from tests.prepare.graphs import INT32, INT64, Array, model, node, run, value
 from tests.prepare.rewrites.checks import prepared_with
 
 REWRITTEN = [
@@ -67,10 +69,12 @@ def test_quantized_average_pool_gets_end_pads(kernel: int, size: int) -> None:
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 @pytest.mark.parametrize("divisor", [2, -8, 3, -3, [4, -4, 7, -7, 2, -2, 1, 5]])
 @pytest.mark.parametrize(("operator", "attributes"), [("Div", {}), ("Mod", {}), ("Mod", {"fmod": 1})])
-def test_integers_of_either_sign(operator: str, attributes: dict[str, int], divisor: list[int], dtype: type) -> None:
+def test_integers_of_either_sign(
+    operator: str, attributes: dict[str, Any], divisor: int | list[int], dtype: type
+) -> None:
     kind = INT32 if dtype is np.int32 else INT64
-    x = np.array([[0, 5, -5, 7, -7, 2049, -2049, 70000], [1, -1, 8, -8, 9, -9, -70000, 16777217]], dtype)
-    by = np.array(divisor, dtype)
+    x: Array = np.array([[0, 5, -5, 7, -7, 2049, -2049, 70000], [1, -1, 8, -8, 9, -9, -70000, 16777217]], dtype)
+    by: Array = np.array(divisor, dtype)
     made = model([node(operator, ["x", "k"], ["y"], **attributes)], [value("x", x.shape, kind)],
                  [value("y", x.shape, kind)], {"k": by})  # fmt: skip
     _, after = prepared_with(made, {"x": x})
