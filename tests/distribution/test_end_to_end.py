@@ -44,6 +44,9 @@ def test_from_two_models_to_the_numbers_of_a_chip(
     assert github == names
     assert {path.rpartition("/")[2] for path in hub if path.endswith(".tar.gz")} == names
     assert market.github.wrongs == market.hub.wrongs == []
+    checked_by_hand = f"gh attestation verify {bundle_name('toy', SOCS[0])}.tar.gz --bundle attestation.sigstore.json"
+    for notes in (market.github.published()["toy-1.0-r1"], market.hub.repositories["acme/toy"].main()):
+        assert f"{checked_by_hand} --repo {REPOSITORY}" in notes["README.md"].decode()
     # A phone that calls its chip what Android calls it, asked by the real adb.
     with ExitStack() as stack:
         desk = Desk(here.parent, here, here, stack, capsys, [])

@@ -68,16 +68,23 @@ def _story(
     bundles: Sequence[ReleasedBundle],
     provenance: Provenance,
 ) -> Story:
-    workflow = provenance.run.workflow
-    attested = workflow is not None and provenance.attestation is not None
     return Story(
         unit=plan.unit,
         revision=planned.revision,
         bundles=tuple(bundles),
         address=lambda name: target.address(plan.unit, planned.revision, name),
-        attested=workflow.repository.split("/", 3)[3] if workflow is not None and attested else None,
+        attested=None if provenance.attestation is None else _attested_by(provenance.attestation),
         earlier=plan.earlier(planned.revision),
     )
+
+
+def _attested_by(attestation: Path) -> str | None:
+    """The repository (owner/name) of the workflow that signed, as its certificate says; whoever publishes may be
+    another, or no workflow at all.
+    """
+    from qnn.provenance.sigstore import read_claims  # noqa: PLC0415 - only where there is one
+
+    return next((claim.repository for claim in read_claims(attestation) if claim.repository), None)
 
 
 def _local(folder: Path) -> Sequence[LocalFile]:
