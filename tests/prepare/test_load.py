@@ -106,7 +106,38 @@ def test_short_external_weights(tmp_path: Path) -> None:
         load(path)
 
 
-@pytest.mark.parametrize("location", ["../secret", "/etc/passwd", "sub/../../secret", "link", "."])
+@pytest.mark.parametrize("name", ["nowhere", "x" * 300, "y/" * 3000 + "z"])
+def test_external_weights_in_a_file_that_cannot_be(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ExternalDataMissing, match="not beside the model"):
+        load(external(tmp_path, name))
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ({}, r"shape \[.*\] takes|are said to be"),
+        ({"offset": "x"}, "no readable offset and length"),
+        ({"offset": "0", "length": "9" * 30}, "are said to be 9{30} bytes"),
+        ({"offset": "-8", "length": "8"}, "8 bytes from byte -8 on"),
+    ],
+)
+@pytest.mark.parametrize("absolute", [False, True])
+def test_weights_said_to_be_in_the_model_file_itself(
+    tmp_path: Path, absolute: bool, facts: dict[str, str], said: str
+) -> None:
+    """The reader leaves large weights there, and must not take the file's own words for its own."""
+    path = external(tmp_path, str(tmp_path / "model.onnx") if absolute else "model.onnx")
+    stored = onnx.load(path, load_external_data=False)
+    del stored.graph.initializer[0].external_data[1:]
+    for key, text in facts.items():
+        entry = stored.graph.initializer[0].external_data.add()
+        entry.key, entry.value = key, text
+    path.write_bytes(stored.SerializeToString())
+    with pytest.raises((InvalidGraph, ExternalDataMissing), match=said):
+        load(path)
+
+
+@pytest.mark.parametrize("location", ["../secret", "/etc/passwd", "sub/../../secret", "link", ".", "a\0b"])
 def test_external_weights_outside_the_folder(tmp_path: Path, location: str) -> None:
     folder = tmp_path / "model"
     folder.mkdir()

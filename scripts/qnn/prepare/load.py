@@ -44,8 +44,7 @@ def load(path: Path) -> ModelProto:
     folder = path.parent.resolve()
     for tensor in tensors_of(model):
         if is_far(tensor):
-            if span_of(tensor).file != path.absolute():
-                _resolve(tensor, folder)
+            _resolve(tensor, path.absolute(), folder)
             if span_of(tensor).length < FAR_BYTES or tensor.data_type in (TensorProto.INT64, TensorProto.INT32):
                 bring_near(tensor)
         _check_size(tensor)
@@ -169,17 +168,22 @@ def _how_to_lower(word: str, limit: int) -> str:
     )
 
 
-def _resolve(tensor: TensorProto, folder: Path) -> None:
-    """Turn the file's own external reference into an absolute one inside `folder`."""
+def _resolve(tensor: TensorProto, model: Path, folder: Path) -> None:
+    """Turn the file's own external reference into an absolute one inside `folder`; those that qnn.prepare.wire left
+    name the absolute path of the `model` file already.
+    """
     facts = {entry.key: entry.value for entry in tensor.external_data}
-    location = PurePosixPath(facts.get("location", ""))
+    location = PurePosixPath(
+        facts.get("location", "").replace("\0", "\\0")
+    )  # no path holds a NUL; as text it is refused
     file = (folder / location).resolve()
-    if location.is_absolute() or "\\" in str(location) or not file.is_relative_to(folder) or file == folder:
+    outside = location.is_absolute() or "\\" in str(location) or not file.is_relative_to(folder) or file == folder
+    if outside and str(location) != str(model):
         raise ExternalDataOutside(
             f"the weights of {tensor.name!r} are said to be in {str(location)!r}, outside the model's folder",
             remedy="save the model with its data beside it: onnx.save(…, location='model.onnx.data')",
         )
-    if not file.is_file():
+    if not _is_file(file):
         raise ExternalDataMissing(
             f"the weights of {tensor.name!r} are in {str(location)!r}, which is not beside the model",
             remedy="add that file to the sources of model.yaml, or save the model as one file",
@@ -195,6 +199,13 @@ def _resolve(tensor: TensorProto, folder: Path) -> None:
             remedy="fetch the file again, whole; then run `qnn-forge pin`",
         )
     put_far(tensor, Span(file, offset, length))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that is longer than any file's
+        return False
 
 
 def _check_size(tensor: TensorProto) -> None:
