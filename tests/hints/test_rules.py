@@ -62,6 +62,16 @@ class TestChannels:
     def test_depthwise_channels_count_once(self) -> None:
         assert only(CHANNELS, seen(qnn=convs(("d", 33, 33, "DepthWiseConv2d"))))[0].startswith("48% of all")
 
+    def test_a_transposed_convolution_is_counted_at_its_input(self) -> None:
+        """Twice as wide an output from 24 to 1 channels: 28² places; beside it a plain layer at 56²."""
+        up = op("TransposeConv2d", ["x", "w"], "y", ["up"])
+        dims = {"x": (1, 28, 28, 24), "w": (2, 2, 24, 1), "y": (1, 56, 56, 1)}
+        plain, more = conv("c", 32, 32)
+        _, details = only(CHANNELS, seen(qnn=QnnGraph((up, plain), {**dims, **more})))
+        done = 28 * 28 * 4 * 32 * 32
+        share = (done - 28 * 28 * 4 * 24) / (done + 56 * 56 * 9 * 32 * 32)
+        assert details == (f"up (TransposeConv2d): in 24 → 32, out 1 → 32, {share:.1%} of all",)
+
 
 class TestInnerDimensions:
     def test_multiples_of_32_are_fine(self) -> None:
@@ -154,6 +164,10 @@ class TestLayerNorm:
     def test_without_gamma_it_is_not_fused(self, square: onnx.NodeProto) -> None:
         found, _ = only(LAYER_NORM, seen(layer_norm(square, node("Div", ["d", "s"], "y"))))
         assert found == "a layer norm is written out in a form that does not become LayerNorm, once"
+
+    def test_one_that_the_compiler_recognised_is_fine(self) -> None:
+        qnn = QnnGraph((op("LayerNorm", ["x"], "y", ["mean", "d", "q", "var", "v", "s", "y"]),))
+        assert not LAYER_NORM.hints(seen(layer_norm(node("Mul", ["d", "d"], "q"), node("Div", ["d", "s"], "y")), qnn))
 
     def test_with_a_reciprocal_too(self) -> None:
         tail = (node("Reciprocal", ["s"], "r"), node("Mul", ["r", "d"], "y"))

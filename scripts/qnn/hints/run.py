@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from qnn.build.builder import Builder, limits_of, numbered
 from qnn.build.events import Silence
+from qnn.build.maker import limits_of, numbered
 from qnn.build.run import folders_of
+from qnn.build.variants import VariantBuilder
 from qnn.child import HostPool
 from qnn.chips.select import select
 from qnn.chips.table import ChipTable, Soc, needs_fp16
@@ -68,7 +69,7 @@ def run_hints(targets: Sequence[Target], table: ChipTable, store: Path, jobs: in
     """The hints of every graph of the targets. Raises the ForgeErrors of fetching, preparing and data.py."""
     results = []
     with Store(store) as opened, HostPool(jobs) as pool:
-        builder = Builder(opened, PipToolchain(), pool, folders_of(store), Silence())
+        builder = VariantBuilder(opened, PipToolchain(), pool, folders_of(store), Silence())
         for target in targets:
             for graph in target.variant.model.graphs:
                 results.append(GraphHints(target, graph.name, _hints(builder, opened, pool, target, graph, table)))
@@ -76,7 +77,7 @@ def run_hints(targets: Sequence[Target], table: ChipTable, store: Path, jobs: in
 
 
 def _hints(
-    builder: Builder, store: Store, pool: HostPool, target: Target, graph: Graph, table: ChipTable
+    builder: VariantBuilder, store: Store, pool: HostPool, target: Target, graph: Graph, table: ChipTable
 ) -> tuple[Hint, ...]:
     variant = target.variant
     prepared = builder.prepared(variant, graph)

@@ -21,12 +21,8 @@ _NEAR = 1e-3
 
 
 def _gelu(seen: Seen) -> Iterator[Found]:
-    missed = [
-        node
-        for node in seen.view.nodes("Tanh", "Erf")
-        if _is_gelus(seen.view, node) and not _became(seen, node, "Gelu")
-    ]
-    yield from _told(seen, missed, "GELU", "Gelu")
+    found = [node for node in seen.view.nodes("Tanh", "Erf") if _is_gelus(seen.view, node)]
+    yield from _told(seen, found, "GELU", "Gelu")
 
 
 def _is_gelus(view: GraphView, node: NodeProto) -> bool:
@@ -37,8 +33,8 @@ def _is_gelus(view: GraphView, node: NodeProto) -> bool:
 
 
 def _layer_norm(seen: Seen) -> Iterator[Found]:
-    missed = [node for node in seen.view.nodes("Div", "Mul") if _is_norm(seen.view, node)]
-    yield from _told(seen, missed, "a layer norm", "LayerNorm")
+    found = [node for node in seen.view.nodes("Div", "Mul") if _is_norm(seen.view, node)]
+    yield from _told(seen, found, "a layer norm", "LayerNorm")
 
 
 def _is_norm(view: GraphView, node: NodeProto) -> bool:
@@ -69,8 +65,8 @@ def _averages_squares(view: GraphView, name: str, centred: str) -> bool:
 
 
 def _silu(seen: Seen) -> Iterator[Found]:
-    missed = [node for node in seen.view.nodes("Div", "Reciprocal") if _is_written_out_sigmoid(seen.view, node)]
-    yield from _told(seen, missed, "a sigmoid (of SiLU, say)", "Sigmoid")
+    found = [node for node in seen.view.nodes("Div", "Reciprocal") if _is_written_out_sigmoid(seen.view, node)]
+    yield from _told(seen, found, "a sigmoid (of SiLU, say)", "Sigmoid")
 
 
 def _is_written_out_sigmoid(view: GraphView, node: NodeProto) -> bool:
@@ -86,8 +82,8 @@ def _is_written_out_sigmoid(view: GraphView, node: NodeProto) -> bool:
 
 
 def _hard_swish(seen: Seen) -> Iterator[Found]:
-    missed = [node for node in seen.view.nodes("Mul") if _is_hard_swish(seen.view, node)]
-    yield from _told(seen, missed, "HardSwish", "HardSwish")
+    found = [node for node in seen.view.nodes("Mul") if _is_hard_swish(seen.view, node)]
+    yield from _told(seen, found, "HardSwish", "HardSwish")
 
 
 def _is_hard_swish(view: GraphView, node: NodeProto) -> bool:
@@ -109,7 +105,8 @@ def _is_hard_swish(view: GraphView, node: NodeProto) -> bool:
     return False
 
 
-def _told(seen: Seen, missed: list[NodeProto], what: str, operator: str) -> Iterator[Found]:
+def _told(seen: Seen, written_out: list[NodeProto], what: str, operator: str) -> Iterator[Found]:
+    missed = [node for node in written_out if not any(op.op == operator for op in seen.qnn.of_node(node.name))]
     if not missed:
         return
     lines = tuple(f"{node.name} ({node.op_type}): {_as_compiled(seen, node)}" for node in missed[:_NAMED])
@@ -121,10 +118,6 @@ def _told(seen: Seen, missed: list[NodeProto], what: str, operator: str) -> Iter
 def _as_compiled(seen: Seen, node: NodeProto) -> str:
     ops = [op.op for op in seen.qnn.of_node(node.name)]
     return f"became {' + '.join(ops)}" if ops else "not seen in the compiled graph"
-
-
-def _became(seen: Seen, node: NodeProto, op: str) -> bool:
-    return any(one.op == op for one in seen.qnn.of_node(node.name))
 
 
 def _is_number(view: GraphView, name: str, value: float) -> bool:

@@ -64,7 +64,9 @@ def _of_conv(seen: Seen, node: QnnNode) -> _Work | None:
     if len(weight) != 4 or not out:
         return None
     height, width, into, made = weight
-    places = prod(out[:-1]) * height * width
+    # A transposed convolution multiplies once for each place of its input.
+    at = seen.qnn.shape(node.inputs[0]) if node.op == "TransposeConv2d" else out
+    places = prod(at[:-1]) * height * width
     if node.op == "DepthWiseConv2d":
         return _Work(node, places * made, places * _up(made), _said("channels", made))
     # The first layer's input channels are the picture's.
