@@ -29,7 +29,7 @@ class DoesNotCompile(ForgeError):
 
     id = "QF641"
     title = "the graph does not compile, so there are no numbers to look at"
-    exit_code = ExitCode.TOOLCHAIN
+    exit_code = ExitCode.GATE
 
 
 class ProbeFailed(ForgeError):
@@ -43,7 +43,7 @@ class ProbeFailed(ForgeError):
 
     id = "QF642"
     title = "a part of the graph cannot be looked at"
-    exit_code = ExitCode.TOOLCHAIN
+    exit_code = ExitCode.GATE
 
 
 class NoSuchGraph(ForgeError):
@@ -56,7 +56,7 @@ class NoSuchGraph(ForgeError):
 
     id = "QF643"
     title = "no such graph"
-    exit_code = ExitCode.USAGE
+    exit_code = ExitCode.GATE
 
 
 class NoSuchSample(ForgeError):
@@ -69,4 +69,4 @@ class NoSuchSample(ForgeError):
 
     id = "QF644"
     title = "no such sample"
-    exit_code = ExitCode.USAGE
+    exit_code = ExitCode.GATE
