@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
-from onnx import numpy_helper
+from onnx import AttributeProto, helper, numpy_helper
 
 from qnn.errors.graphs import InvalidGraph, NotNumbers
 from qnn.prepare.wire import FAR_BYTES
@@ -201,3 +201,45 @@ def test_weights_larger_than_any_memory_are_refused_before_they_are_made(dims: l
     made.graph.initializer[0].dims[:] = dims
     with pytest.raises(InvalidGraph, match=r"'w' are damaged: shape .* the file holds 432"):
         prepared(made, tmp_path, X)
+
+
+@pytest.mark.parametrize("op_type", ["CenterCropPad", "Mish", "NoSuchThing"])
+def test_an_operator_that_the_opset_does_not_have_is_named(op_type: str, tmp_path: Path) -> None:
+    made = model([node(op_type, ["x", "s"], ["y"])], [value("x", [4])], [value("y", [2])], {"s": np.array([2])})
+    with pytest.raises(InvalidGraph) as caught:
+        prepared(made, tmp_path, specs(x=(4,)))
+    assert op_type in "\n".join(caught.value.lines())
+
+
+@pytest.mark.parametrize(
+    "attribute",
+    [
+        helper.make_attribute("mode", 1.5),
+        helper.make_attribute("nearest_mode", [1, 2]),
+        AttributeProto(name="coordinate_transformation_mode", s=b"asymmetric"),  # no type at all
+    ],
+    ids=lambda attribute: attribute.name,
+)
+def test_an_attribute_of_another_type_is_named(attribute: AttributeProto, tmp_path: Path) -> None:
+    made = model(
+        [node("Resize", ["x", "", "s"], ["y"])],
+        [value("x", [1, 1, 2, 2])],
+        [value("y", [1, 1, 4, 4])],
+        {"s": np.array([1, 1, 2, 2], np.float32)},
+    )
+    made.graph.node[0].attribute.append(attribute)
+    with pytest.raises(InvalidGraph, match=rf"node 'Resize_y' \(Resize\) has attribute '{attribute.name}' of another"):
+        prepared(made, tmp_path, specs(x=(1, 1, 2, 2)))
+
+
+def test_an_attribute_of_another_type_inside_a_branch_is_named(tmp_path: Path) -> None:
+    inner = helper.make_graph([node("Softmax", ["x"], ["t"], axis=1.0)], "then", [], [value("t", [2, 3])])
+    other = helper.make_graph([node("Relu", ["x"], ["e"])], "else", [], [value("e", [2, 3])])
+    made = model(
+        [node("If", ["c"], ["y"], then_branch=inner, else_branch=other)],
+        [value("x", [2, 3])],
+        [value("y", [2, 3])],
+        {"c": np.array(False)},
+    )
+    with pytest.raises(InvalidGraph, match=r"node 'Softmax_t' .* has attribute 'axis'"):
+        prepared(made, tmp_path, specs(x=(2, 3)))

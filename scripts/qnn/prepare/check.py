@@ -2,18 +2,43 @@
 
 from __future__ import annotations
 
+import functools
+
 import onnx
 from onnx import ModelProto, NodeProto, TensorProto
 
-from qnn.errors.graphs import ControlFlow, DynamicDims, EmptyTensor, RandomOperator, UnsupportedDtype
+from qnn.errors.graphs import ControlFlow, DynamicDims, EmptyTensor, InvalidGraph, RandomOperator, UnsupportedDtype
 from qnn.prepare import shapes
 from qnn.prepare.dtypes import refuse_unsupported
-from qnn.prepare.weights import subgraphs
+from qnn.prepare.weights import graphs_of, subgraphs
 
 _SEQUENCES = frozenset({"ConcatFromSequence", "SplitToSequence"})
+_DEFAULT = ("", "ai.onnx")
 _RANDOM = frozenset(
     {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 )
+
+
+def refuse_attributes(model: ModelProto) -> None:
+    """Raise InvalidGraph (QF413) naming every node of the main graph and its subgraphs with an attribute of another
+    type than its operator has: what reads the value later relies on it.
+    """
+    opset = max((0, *(int(entry.version) for entry in model.opset_import if entry.domain in _DEFAULT)))
+    types = functools.cache(functools.partial(_attribute_types, opset))
+    faults = [
+        f"{_named(node)} has attribute {attribute.name!r} of another type than its operator has"
+        for graph in (model.graph, *graphs_of(model.graph.node))
+        for node in graph.node
+        if node.domain in _DEFAULT
+        for attribute in node.attribute
+        if types(node.op_type).get(attribute.name, attribute.type) != attribute.type
+    ]
+    if faults:
+        raise InvalidGraph(
+            _first(faults),
+            remedy="run onnx.checker.check_model on the file and mend the exporter or script",
+            details=faults[1:],
+        )
 
 
 def refuse_control_flow(model: ModelProto) -> None:
@@ -67,6 +92,14 @@ def refuse_types(model: ModelProto) -> None:
             f"tensor {strings[0]!r} holds strings",
             remedy="do string work (tokenisation, lookup) in the application and cut the graph behind it",
         )
+
+
+def _attribute_types(opset: int, op_type: str) -> dict[str, int]:
+    """The type of every attribute of an operator; none for one that this opset does not have."""
+    if not onnx.defs.has(op_type, opset, ""):
+        return {}
+    found = onnx.defs.get_schema(op_type, opset, "").attributes
+    return {name: int(attribute.type.value) for name, attribute in found.items()}
 
 
 def _is_control_flow(node: NodeProto) -> bool:

@@ -90,10 +90,12 @@ def _count(model: ModelProto) -> Counter[str]:
 
 def _fill_in_defaults(model: ModelProto) -> None:
     """Write out attributes left at their default: the inliner puts nothing where an attribute is absent."""
-    opset = max(entry.version for entry in model.opset_import if entry.domain in _DEFAULT_DOMAINS)
+    opset = max((entry.version for entry in model.opset_import if entry.domain in _DEFAULT_DOMAINS), default=1)
     for node in model.graph.node:
         if node.domain not in _DEFAULT_DOMAINS or node.op_type not in INLINED_OPERATORS:
             continue
+        if not onnx.defs.has(node.op_type, opset, ""):
+            continue  # newer than the model's opset: named where shapes are inferred
         given = {attribute.name for attribute in node.attribute}
         schema = onnx.defs.get_schema(node.op_type, opset)
         node.attribute.extend(

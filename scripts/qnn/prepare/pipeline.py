@@ -51,6 +51,7 @@ def prepare(request: PrepareRequest) -> PreparedGraph:
 
 def transform(model: ModelProto, request: PrepareRequest) -> tuple[ModelProto, list[Change]]:
     """The prepared form of a loaded model, and what was done to it. Touches no file but for reading weights."""
+    check.refuse_attributes(model)
     changes = cut(model, request.outputs)
     changes += shapes.fix_inputs(model, request.inputs, request.bucket)
     model, done = functions.inline_model_functions(model)
