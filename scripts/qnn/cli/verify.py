@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +38,9 @@ def verify(bundles: tuple[Path, ...], as_json: bool) -> int:
     documents: list[dict[str, Any]] = []
     errors: list[ForgeError] = []
     logs = Path(tempfile.mkdtemp(prefix="qnn-forge-verify-logs-"))
-    with HostPool(1) as pool, pool.host() as host:
+    with ExitStack() as ending:
+        ending.callback(_drop_logs, logs, errors)
+        host = ending.enter_context(ending.enter_context(HostPool(1)).host())
         for path in bundles:
             try:
                 with opened_bundle(path) as folder:
@@ -54,6 +58,12 @@ def verify(bundles: tuple[Path, ...], as_json: bool) -> int:
     if as_json:
         print_json({"schema": 1, "bundles": documents})
     return int(errors[0].exit_code) if errors else 0
+
+
+def _drop_logs(folder: Path, errors: list[ForgeError]) -> None:
+    """Remove the logs, unless an error names one."""
+    if all(error.log is None for error in errors):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _print(path: Path, manifest: Manifest, checked: tuple[Recheck, ...]) -> None:
