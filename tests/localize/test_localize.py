@@ -129,6 +129,29 @@ def test_an_exponential_of_minus_100_is_named_by_bisection_too(tmp_path: Path) -
     assert len(graph["steps"]) >= 1
 
 
+def test_a_fault_of_the_compiler_is_named_when_its_rewrite_is_off(tmp_path: Path) -> None:
+    """Resize to the nearest takes other neighbours than half_pixel with floor asks for (docs/faults.md)."""
+    nodes = [
+        node("MatMul", ["x", "w0"], "h"),
+        node("Reshape", ["h", "four"], "picture"),
+        node("Resize", ["picture", "", "scales"], "large", nearest_mode="floor"),
+        node("MatMul", ["large", "w1"], "z"),
+        node("MatMul", ["w2", "z"], "a"),
+        node("Reshape", ["a", "three"], "y"),
+    ]
+    lists = {"four": [1, 2, 4, 32], "three": [1, 8, 32]}
+    integers = [numpy_helper.from_array(np.array(values, np.int64), name) for name, values in lists.items()]
+    scales = numpy_helper.from_array(np.float32([1, 1, 2, 2]), "scales")
+    weights = [weight("w0", 32, 32), weight("w1", 64, 32), weight("w2", 4, 8), scales, *integers]
+    sample = RANDOM.normal(0, 1, (1, 8, 32)).astype(np.float32)
+    shop = make(tmp_path, nodes, weights, [sample])
+    run = shop.forge("localize", "toy", "--soc", "SM8650", "--without", "resize-by-gather", "--json")
+    assert run.code == 0, run.err
+    (culprit,) = run.document["graphs"][0]["culprits"]
+    assert (culprit["tensor"], culprit["nodes"][0]["op"], culprit["cause"]) == ("large", "Resize", "node")
+    assert [output["wrong"] for output in culprit["rest"]] == [""]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
