@@ -141,7 +141,7 @@ def test_a_fault_of_the_compiler_is_named_when_its_rewrite_is_off(tmp_path: Path
     ]
     lists = {"four": [1, 2, 4, 32], "three": [1, 8, 32]}
     integers = [numpy_helper.from_array(np.array(values, np.int64), name) for name, values in lists.items()]
-    scales = numpy_helper.from_array(np.float32([1, 1, 2, 2]), "scales")
+    scales = numpy_helper.from_array(np.array([1, 1, 2, 2], np.float32), "scales")
     weights = [weight("w0", 32, 32), weight("w1", 64, 32), weight("w2", 4, 8), scales, *integers]
     sample = RANDOM.normal(0, 1, (1, 8, 32)).astype(np.float32)
     shop = make(tmp_path, nodes, weights, [sample])
