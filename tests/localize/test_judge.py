@@ -67,3 +67,9 @@ def test_integers_are_equal_or_not(found: list[int], words: str) -> None:
 
 def test_another_shape_is_wrong() -> None:
     assert said(RAMP, RAMP.T) == "float32[16, 4] in place of float32[4, 16]"
+
+
+def test_quantized_values_may_be_a_step_off() -> None:
+    truth = np.array([10, 120, 200, 255], np.uint8)
+    assert said(truth, truth - np.uint8(1)) == ""
+    assert said(truth, np.array([10, 120, 180, 255], np.uint8)) == "up to 20 steps off, of 255"

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from qnn.build.builder import Builder, limits_of, numbered
 from qnn.build.events import Silence
+from qnn.build.maker import limits_of, numbered
 from qnn.build.run import folders_of
+from qnn.build.variants import VariantBuilder
 from qnn.child import Host, HostPool, Limits
 from qnn.chips.table import needs_fp16
 from qnn.errors.base import ForgeError
@@ -65,7 +66,7 @@ def locate(question: Question, store: Path, say: Callable[[str], None]) -> Locat
         HostPool(1, _PRELOAD) as pool,
         tempfile.TemporaryDirectory(prefix="qnn-forge-localize-") as folder,
     ):
-        builder = Builder(opened, PipToolchain(), pool, folders_of(store), Silence())
+        builder = VariantBuilder(opened, PipToolchain(), pool, folders_of(store), Silence())
         variant = question.target.variant
         say("preparing the graph and its samples")
         prepared = builder.prepared(variant, graph)
