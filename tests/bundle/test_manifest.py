@@ -113,7 +113,14 @@ def test_schema_and_reader_refuse_the_same(change: str, place: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"), [("{", "is not JSON"), ("[1]", "schema version None"), ('{"schema": 2}', "schema version 2")]
+    ("text", "says"),
+    [
+        ("{", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
+        ("[1]", "schema version None"),
+        ('{"schema": 2}', "schema version 2"),
+    ],
+    ids=["cut", "nested", "list", "newer"],
 )
 def test_foreign_documents(text: str, says: str) -> None:
     with pytest.raises(InvalidManifest, match=says):

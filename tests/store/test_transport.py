@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -87,9 +88,19 @@ def garbled(name: str, data: bytes) -> tuple[str, bytes]:
     return name, b"{" if name.endswith("entry.json") else data
 
 
+def nested(name: str, data: bytes) -> tuple[str, bytes]:
+    return name, b"[" * 100_000 if name.endswith("entry.json") else data
+
+
+def infinite(name: str, data: bytes) -> tuple[str, bytes]:
+    return name, re.sub(rb'"size": *\d+', b'"size": 1e999', data) if name.endswith("entry.json") else data
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
+        (nested, "cannot be read"),
+        (infinite, "cannot be read"),
         (other_content, "not what its record says"),
         (other_key, "another entry's"),
         (outside, "would leave its folder"),

@@ -230,7 +230,7 @@ def from_json(text: str, where: Path) -> Manifest:
 
     try:
         document = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidManifest(f"{where} is not JSON: {error}", remedy=_DOWNLOAD_AGAIN) from None
     version = document.get("schema") if isinstance(document, dict) else None
     if version != SCHEMA_VERSION:

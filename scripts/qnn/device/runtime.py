@@ -64,7 +64,7 @@ def from_archive(archive: Path, folder: Path, chip: Soc) -> Runtime:
         files = tuple((str(one["path"]), str(one["sha256"])) for one in listed if str(one["path"]).startswith("lib/"))
         qairt, build_id = str(document["qairt"]), str(document["build_id"])
         qairt_key(qairt)
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise _unusable(f"{archive.name} holds a manifest.json that is not one of qnn-forge libs") from None
     if system[0] != "qnn-libs":
         raise _unusable(f"{archive.name} is no set of libraries but {system[0]!r:.40}")

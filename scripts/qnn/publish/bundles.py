@@ -101,7 +101,7 @@ def _digests(path: Path) -> dict[str, str] | None:
     try:
         targets = json.loads(path.read_text(encoding="utf-8"))["targets"]
         return {Path(one["archive"]).name: str(one["sha256"]) for one in targets if one["archive"] is not None}
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         return None
 
 

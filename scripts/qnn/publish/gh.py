@@ -194,7 +194,7 @@ def _parse(out: bytes) -> Answer | None:
     headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
     try:
         document = json.loads(body) if body.strip() else None
-    except ValueError:
+    except (ValueError, RecursionError):
         document = None
     return Answer(int(words[1]), headers, document)
 

@@ -206,7 +206,7 @@ class Store:
             return Entry(str(document["stage"]), digest, folder / "files", files)
         except FileNotFoundError:
             return None
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             self._discard(digest)  # the record itself is damaged
             return None
 

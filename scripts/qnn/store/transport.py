@@ -73,7 +73,7 @@ def _take(store: Store, folder: Path, archive: Path) -> Entry:
         document = json.loads((folder / "entry.json").read_text(encoding="utf-8"))
         key = StageKey(document["stage"], document["code"], document["parameters"], document["inputs"])
         files = {str(file["name"]): (str(file["sha256"]), int(file["size"])) for file in document["files"]}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         raise _foreign(archive, f"the record of {folder.name[:16]} cannot be read") from None
     if key.digest != folder.name:
         raise _foreign(archive, f"the record of {folder.name[:16]} is another entry's")
