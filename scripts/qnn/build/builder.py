@@ -6,68 +6,40 @@ output meet at the store's lock; one makes it.
 
 from __future__ import annotations
 
-import tempfile
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 from qnn.build import inputs
-from qnn.build.chain import Run, Step, read_chain, run_chain
+from qnn.build.chain import read_chain
 from qnn.build.chained import Chained, CompareChains, load_chain, save_chain
 from qnn.build.compiled import compiled_facts, save_compiled
 from qnn.build.events import Listener, Stage
-from qnn.build.inputs import Turn
 from qnn.build.judge import judge_chain, judge_graph
-from qnn.build.keys import Keys
+from qnn.build.maker import limits_of, numbered, only_file
 from qnn.build.measured import Measured, load_measured, save_measured
 from qnn.build.package import PackageGraph
-from qnn.child import HostPool, Limits
+from qnn.build.variants import Folders, VariantBuilder
+from qnn.child import HostPool
 from qnn.chips.table import needs_fp16
-from qnn.errors.base import ForgeError
-from qnn.files import link_or_copy
 from qnn.model.spec import Chain, Graph
 from qnn.model_code import MetricSample
-from qnn.plan.targets import Target, Variant
+from qnn.plan.targets import Target
 from qnn.prepare.prepared import PreparedGraph, load_prepared
-from qnn.ranges.facts import load_ranges
-from qnn.ranges.request import RangeRequest
-from qnn.ranges.verdict import refusal
-from qnn.store import Entry, StageKey, Store
+from qnn.store import Entry, Store
 from qnn.toolchains.protocol import CompileRequest, RunRequest, Toolchain
-from qnn.verify.reference import ReferenceRequest
 
-_RANGES_JOB = "qnn.ranges.job:measure_ranges"
 _PACKAGE_JOB = "qnn.build.package:package_graph"
 _COMPARE_CHAINS_JOB = "qnn.build.chained:compare_chains"
 
 
-@dataclass(frozen=True)
-class Folders:
-    """Where a build keeps what is not a stage output: partial downloads, Python environments, logs."""
-
-    downloads: Path
-    environments: Path
-    logs: Path
-
-
-class Builder:
+class Builder(VariantBuilder):
     """Builds targets with one toolchain. Thread-safe: one call of `bundle` per thread and target."""
 
     def __init__(
         self, store: Store, toolchain: Toolchain, pool: HostPool, folders: Folders, listener: Listener
     ) -> None:
-        self._store = store
+        super().__init__(store, toolchain, pool, folders, listener)
         self._toolchain = toolchain
-        self._pool = pool
-        self._folders = folders
-        self._listener = listener
-        self._failed: dict[str, ForgeError] = {}
-        self._range_faults: dict[str, ForgeError | None] = {}
-        self._guard = threading.Lock()
-        self.keys = Keys(toolchain, store.code_memo)
 
     def finished(self, target: Target, *, verified: bool) -> Entry | None:
         """The bundle if it is in the store, whole."""
@@ -107,104 +79,13 @@ class Builder:
             )
             assemble_bundle(target, self.keys, parts, self._store.known, folder)
 
-        return self._make(key, Stage("bundle", target.name), produce)
-
-    def source(self, variant: Variant, name: str) -> Entry:
-        """A fetched and verified source file."""
-        source = variant.model.sources[name]
-
-        def produce(folder: Path) -> None:
-            fetched = inputs.fetch_source(variant.model, source, folder, self._folders.downloads)
-            self._store.known.learn(fetched.path, fetched.sha256)
-
-        return self._make(self.keys.source(source), Stage("fetch", f"{variant.model.name} {name}"), produce)
-
-    def exported(self, variant: Variant, graph: Graph) -> Entry:
-        """The ONNX file of a graph that comes from PyTorch."""
-        key = self.keys.exported(variant, graph)
-
-        def produce(folder: Path) -> None:
-            room = self._code_room(variant, key)
-            with self._pool.host() as host:
-                inputs.export_graph(variant, graph, room, folder, host)
-
-        return self._make(key, Stage("export", f"{variant.name} {graph.name}"), produce)
-
-    def prepared(self, variant: Variant, graph: Graph) -> Entry:
-        """A graph with fixed shapes, simplified, checked."""
-        key = self.keys.prepared(variant, graph)
-
-        def produce(folder: Path) -> None:
-            name = None if graph.export else graph.source_for(variant.precision)
-            with self._original(variant, graph, name) as source, self._pool.host() as host:
-                inputs.prepare_graph(
-                    variant, graph, source, folder, host, log=self._log(key), limits=limits_of(variant)
-                )
-
-        return self._make(key, Stage("prepare", f"{variant.name} {graph.name}"), produce)
-
-    def samples(self, variant: Variant, graph: Graph) -> Entry:
-        """Real inputs, 000.npz …"""
-        key = self.keys.samples(variant, graph)
-
-        def produce(folder: Path) -> None:
-            facts = load_prepared(self.prepared(variant, graph).folder)
-            if variant.model.checks.samples_dir is not None:
-                with self._pool.host() as host:
-                    inputs.shipped_samples(
-                        variant.model, facts, folder, host, log=self._log(key), limits=limits_of(variant)
-                    )
-                return
-            inputs.run_data(variant.model, facts, self._code_room(variant, key), folder)
-
-        return self._make(key, Stage("samples", f"{variant.name} {graph.name}"), produce)
-
-    def reference(self, variant: Variant, graph: Graph) -> Entry:
-        """Float results of the original graph, 000.npz …"""
-        key = self.keys.reference(variant, graph)
-
-        def produce(folder: Path) -> None:
-            samples = numbered(self.samples(variant, graph))
-            with self._original(variant, graph, graph.reference) as source, self._pool.host() as host:
-                request = ReferenceRequest(source, samples, folder, graph.outputs)
-                log = self._log(key)
-                inputs.run_reference(variant.model, graph, request, host, log=log, limits=limits_of(variant))
-                if graph.export is not None:
-                    inputs.hold_to_module(variant, graph, request, self._code_room(variant, key), host)
-
-        return self._make(key, Stage("reference", f"{variant.name} {graph.name}"), produce)
-
-    def ranges(self, variant: Variant, graph: Graph, samples: int = 1) -> Entry:
-        """What leaves fp16 when the prepared graph runs in float on its first samples: ranges.json."""
-        key = self.keys.ranges(variant, graph, samples)
-
-        def produce(folder: Path) -> None:
-            prepared = self.prepared(variant, graph).folder
-            model = prepared / load_prepared(prepared).files[0]
-            request = RangeRequest(graph.name, model, numbered(self.samples(variant, graph))[:samples], folder)
-            with self._pool.host() as host:
-                host.call(_RANGES_JOB, request, log=self._log(key), limits=limits_of(variant))
-
-        return self._make(key, Stage("range", f"{variant.name} {graph.name}"), produce)
-
-    def _require_range(self, variant: Variant, graph: Graph) -> None:
-        """Raise LeavesFp16 (QF440), the same for every chip, where a float graph's outputs would come out wrong."""
-        digest = self.keys.ranges(variant, graph, 1).digest
-        if digest not in self._range_faults:
-            known = variant.model.checks.ranges.get(graph.name, {})
-            fault = refusal(load_ranges(self.ranges(variant, graph).folder), known)
-            place = None if fault is None else inputs.place_of(variant.model, ("graphs", graph.name))
-            with self._guard:
-                self._range_faults.setdefault(digest, fault if place is None or fault is None else fault.at(place))
-        found = self._range_faults[digest]
-        if found is not None:
-            raise found
+        return self._maker.make(key, Stage("bundle", target.name), produce)
 
     def compiled(self, target: Target, graph: Graph) -> Entry:
         """A context binary and its wrapper, read back and equal to the plan."""
         key = self.keys.compiled(target, graph)
         if needs_fp16(target.variant.precision):
-            self._require_range(target.variant, graph)
+            self.require_range(target.variant, graph)
 
         def produce(folder: Path) -> None:
             prepared = self.prepared(target.variant, graph)
@@ -220,10 +101,12 @@ class Builder:
                 output=folder,
             )
             with self._pool.host() as host:
-                binary = self._toolchain.compile(request, host, log=self._log(key), limits=limits_of(target.variant))
+                binary = self._toolchain.compile(
+                    request, host, log=self._maker.log(key), limits=limits_of(target.variant)
+                )
             save_compiled(compiled_facts(binary), folder)
 
-        return self._make(key, Stage("compile", f"{target.name} {graph.name}"), produce)
+        return self._maker.make(key, Stage("compile", f"{target.name} {graph.name}"), produce)
 
     @staticmethod
     def _refuse_known_faults(target: Target, facts: PreparedGraph) -> None:
@@ -250,9 +133,9 @@ class Builder:
                     folder=folder,
                 )
                 with self._pool.host() as host:
-                    host.call(_PACKAGE_JOB, request, log=self._log(key), limits=limits_of(target.variant))
+                    host.call(_PACKAGE_JOB, request, log=self._maker.log(key), limits=limits_of(target.variant))
 
-        return self._make(key, Stage("package", target.name), produce)
+        return self._maker.make(key, Stage("package", target.name), produce)
 
     def measured(self, target: Target, graph: Graph) -> Measured:
         """What the packaged binary computes, compared with the reference, and the task metric of both."""
@@ -269,7 +152,7 @@ class Builder:
             room = self._code_room(target.variant, metric_key)
             inputs.run_metric(target.variant.model, graph.name, files, room, folder)
 
-        metric = self._make(metric_key, Stage("metric", f"{target.name} {graph.name}"), evaluate)
+        metric = self._maker.make(metric_key, Stage("metric", f"{target.name} {graph.name}"), evaluate)
         return Measured(outputs, inputs.load_metric(metric.folder))
 
     def _run(self, target: Target, graph: Graph) -> Entry:
@@ -281,7 +164,7 @@ class Builder:
         def produce(folder: Path) -> None:
             request = RunRequest(
                 graph=graph.name,
-                outputs=self._output_names(target.variant, graph),
+                outputs=self.output_names(target.variant, graph),
                 folder=self.package(target).folder,
                 soc_id=target.soc.soc_id,
                 samples=samples,
@@ -289,36 +172,20 @@ class Builder:
                 output=folder,
             )
             with self._pool.host() as host:
-                outputs = self._toolchain.run(request, host, log=self._log(key), limits=limits_of(target.variant))
+                outputs = self._toolchain.run(request, host, log=self._maker.log(key), limits=limits_of(target.variant))
             save_measured(outputs, folder)
 
-        return self._make(key, Stage("verify", f"{target.name} {graph.name}"), produce)
-
-    def chain_reference(self, variant: Variant, chain: Chain) -> Entry:
-        """The graphs as a chain on float: the steps of qnn.build.chain."""
-        key = self.keys.chain_reference(variant, chain)
-
-        def produce(folder: Path) -> None:
-            log = self._log(key)
-
-            def run(graph: Graph, samples: tuple[Path, ...], output: Path) -> None:
-                with self._original(variant, graph, graph.reference) as source, self._pool.host() as host:
-                    request = ReferenceRequest(source, samples, output, graph.outputs)
-                    inputs.run_reference(variant.model, graph, request, host, log=log, limits=limits_of(variant))
-
-            self._chain(variant, chain, self.reference(variant, variant.model.graphs[0]), run, log, folder)
-
-        return self._make(key, Stage("chain", f"{variant.name} float"), produce)
+        return self._maker.make(key, Stage("verify", f"{target.name} {graph.name}"), produce)
 
     def chained(self, target: Target, chain: Chain) -> Chained:
         """What the packaged graphs compute as a chain, compared with the float chain, and the metric of both."""
         variant, graphs = target.variant, target.variant.model.graphs
         key = self.keys.chain(target, chain)
         truth = read_chain(self.chain_reference(variant, chain).folder, len(graphs))
-        names = {graph.name: self._output_names(variant, graph) for graph in graphs}
+        names = {graph.name: self.output_names(variant, graph) for graph in graphs}
 
         def produce(folder: Path) -> None:
-            log, package = self._log(key), self.package(target).folder
+            log, package = self._maker.log(key), self.package(target).folder
 
             def run(graph: Graph, samples: tuple[Path, ...], output: Path) -> None:
                 request = RunRequest(
@@ -332,7 +199,7 @@ class Builder:
             with self._pool.host() as host:
                 save_chain(host.call(_COMPARE_CHAINS_JOB, request, log=log, limits=limits_of(variant)), folder)
 
-        entry = self._make(key, Stage("chain", target.name), produce)
+        entry = self._maker.make(key, Stage("chain", target.name), produce)
         compared = load_chain(entry.folder)
         if chain.metric is None:
             return Chained(compared, ())
@@ -343,46 +210,8 @@ class Builder:
             steps = (truth, read_chain(entry.folder, len(graphs)))
             inputs.run_chain_metric(variant.model, chain, steps, room, folder)
 
-        metric = self._make(metric_key, Stage("metric", f"{target.name} chain"), evaluate)
+        metric = self._maker.make(metric_key, Stage("metric", f"{target.name} chain"), evaluate)
         return Chained(compared, inputs.load_metric(metric.folder))
-
-    def _chain(self, variant: Variant, chain: Chain, first: Entry, run: Run, log: Path, folder: Path) -> None:
-        """Run the graphs by `run` as a chain, its steps kept in `folder`; `first` has the first graph's results."""
-        graphs, room = variant.model.graphs, self._room(variant, log)
-
-        def feed(graph: Graph, turn: int, steps: Sequence[Step], output: Path) -> tuple[Path, ...]:
-            facts = load_prepared(self.prepared(variant, graph).folder)
-            return inputs.run_feed(variant.model, chain, Turn(facts, turn, steps), room, output)
-
-        step = Step(graphs[0].name, 0, numbered(self.samples(variant, graphs[0])), numbered(first))
-        run_chain(graphs, chain.rounds, step, feed=feed, run=run, folder=folder)
-
-    def _output_names(self, variant: Variant, graph: Graph) -> tuple[str, ...]:
-        return tuple(output.name for output in load_prepared(self.prepared(variant, graph).folder).outputs)
-
-    @contextmanager
-    def _original(self, variant: Variant, graph: Graph, name: str | None) -> Iterator[Path]:
-        """The ONNX file that a graph starts from, with its external data beside it: the export, or the source named."""
-        if name is None:
-            yield self.exported(variant, graph).folder / f"{graph.name}.onnx"
-            return
-        file = only_file(self.source(variant, name))
-        beside = variant.model.sources[name].beside
-        if not beside:
-            yield file
-            return
-        with tempfile.TemporaryDirectory(prefix="beside-", dir=self._store.root / "tmp") as folder:
-            for path in (file, *(only_file(self.source(variant, other)) for other in beside)):
-                link_or_copy(path, Path(folder) / path.name)
-            yield Path(folder) / file.name
-
-    def _code_room(self, variant: Variant, key: StageKey) -> inputs.CodeRoom:
-        """Every source of a model is there for its own code to read."""
-        return self._room(variant, self._log(key))
-
-    def _room(self, variant: Variant, log: Path) -> inputs.CodeRoom:
-        sources = {name: only_file(self.source(variant, name)) for name in variant.model.sources}
-        return inputs.CodeRoom(sources, self._folders.environments, log, limits_of(variant))
 
     def measured_already(self, target: Target) -> Iterator[tuple[Graph, int, Measured]]:
         """What the store has of a target's numbers, with the size of each binary in bytes; makes nothing.
@@ -399,54 +228,3 @@ class Builder:
                 metric = self._store.get(self.keys.metrics(target, graph))
             values = () if metric is None else inputs.load_metric(metric.folder)
             yield graph, compiled.file(f"{graph.name}.bin").size, Measured(load_measured(measured.folder), values)
-
-    def _make(self, key: StageKey, stage: Stage, produce: Callable[[Path], None]) -> Entry:
-        """The stage's entry; what failed once in this run fails at once for everything else that needs it."""
-        digest = key.digest
-        known = self._failed.get(digest)
-        if known is not None:
-            raise known
-        began = time.monotonic()
-        announced = False
-
-        def announce_and_produce(folder: Path) -> None:
-            nonlocal announced
-            announced = True
-            if digest in self._failed:  # another thread failed at it while this one waited for the lock
-                raise self._failed[digest]
-            self._listener.begins(stage)
-            produce(folder)
-
-        try:
-            made = self._store.make(key, announce_and_produce)
-        except ForgeError as error:
-            with self._guard:
-                self._failed.setdefault(digest, error)
-            if announced:
-                self._listener.fails(stage)
-            raise
-        self._listener.ends(stage, time.monotonic() - began, reused=made.reused)
-        return made.entry
-
-    def _log(self, key: StageKey) -> Path:
-        """The stage's log; what an earlier attempt left is removed."""
-        log = self._folders.logs / f"{key.stage}-{key.digest[:16]}.log"
-        log.unlink(missing_ok=True)
-        return log
-
-
-def limits_of(variant: Variant) -> Limits:
-    """What one child may use for this model."""
-    own = variant.model.limits
-    return Limits(seconds=own.minutes * 60, memory_bytes=int(own.memory_gb * 2**30))
-
-
-def only_file(entry: Entry) -> Path:
-    """The one file of a source entry."""
-    (file,) = entry.files
-    return entry.folder / file.name
-
-
-def numbered(entry: Entry) -> tuple[Path, ...]:
-    """The entry's .npz files in order."""
-    return tuple(entry.folder / file.name for file in entry.files if file.name.endswith(".npz"))

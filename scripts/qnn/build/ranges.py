@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from qnn.build.builder import Builder
 from qnn.build.events import Silence
 from qnn.build.inputs import place_of
 from qnn.build.run import folders_of
+from qnn.build.variants import VariantBuilder
 from qnn.child import HostPool
 from qnn.chips.table import needs_fp16
 from qnn.errors.base import ForgeError
@@ -37,7 +37,7 @@ def run_ranges(variants: Sequence[Variant], store: Path, jobs: int, samples: int
     """
     results = []
     with Store(store) as opened, HostPool(jobs) as pool:
-        builder = Builder(opened, PipToolchain(), pool, folders_of(store), Silence())
+        builder = VariantBuilder(opened, PipToolchain(), pool, folders_of(store), Silence())
         for variant in variants:
             for graph in variant.model.graphs if needs_fp16(variant.precision) else ():
                 facts = load_ranges(builder.ranges(variant, graph, samples).folder)

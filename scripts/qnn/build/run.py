@@ -8,11 +8,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from qnn.build.builder import Builder, Folders
+from qnn.build.builder import Builder
 from qnn.build.events import Listener, Silence, Stage
 from qnn.build.install import install
 from qnn.build.keys import Keys, bundle_name
 from qnn.build.results import TargetResult, graph_results, measured_result
+from qnn.build.variants import Folders, VariantBuilder
 from qnn.child import HostPool
 from qnn.chips.table import needs_fp16
 from qnn.errors.base import ForgeError
@@ -49,7 +50,7 @@ def run_build(request: BuildRequest, listener: Listener) -> tuple[TargetResult, 
 def run_prepare(variants: Sequence[Variant], store: Path, jobs: int) -> None:
     """Make all that does not depend on the chip; raises the first ForgeError."""
     with Store(store) as opened, HostPool(jobs) as pool:
-        builder = Builder(opened, PipToolchain(), pool, folders_of(store), Silence())
+        builder = VariantBuilder(opened, PipToolchain(), pool, folders_of(store), Silence())
         for variant in variants:
             for graph in variant.model.graphs:
                 builder.reference(variant, graph)  # needs the samples, which need the prepared graph
