@@ -64,6 +64,31 @@ def test_acknowledged_it_is_compiled_and_the_gates_decide(workshop: Workshop) ->
     assert "QF62" in run.err
 
 
+def test_what_does_no_harm_is_one_warning_for_all_chips(workshop: Workshop) -> None:
+    """1e-12 is 0 in fp16; under |x| of 150 that changes nothing."""
+    epsilon = numpy_helper.from_array(np.float32(1e-12), "epsilon")
+    nodes = [
+        helper.make_node("Abs", ["x"], ["size"], name="size"),
+        helper.make_node("Add", ["size", "epsilon"], ["floored"], name="floor"),
+        helper.make_node("Div", ["x", "floored"], ["y"], name="divide"),
+    ]
+    overflowing(workshop)
+    save(workshop.model / "model.onnx", nodes, {"x": [1, 3, 16, 16]}, {"y": [1, 3, 16, 16]}, [epsilon])
+    assert workshop.forge("pin", "toy").code == 0
+    run = workshop.build("--soc", "SM8650,SM8850")
+    assert run.code == 0, run.err
+    [line] = [line for line in run.err.splitlines() if line.startswith("warning:")]
+    assert line.startswith(
+        "warning: toy-1.0-s16-fp16 net: 1 tensor leaves fp16's range, and the outputs come out right"
+    )
+    assert "epsilon (constant or input) is as small as 1e-12" in line
+    [remark] = run.document["remarks"]
+    assert (remark["stage"], remark["subject"]) == ("range", "toy-1.0-s16-fp16 net")
+    assert line.endswith(remark["text"])
+    again = workshop.build("--soc", "SM8650")
+    assert (again.err, again.document["remarks"]) == ("", [])
+
+
 def test_range_shows_and_says_wrong(workshop: Workshop) -> None:
     overflowing(workshop, graph=OFF)
     run = workshop.forge("range", "toy")

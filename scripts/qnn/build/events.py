@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -26,6 +27,9 @@ class Listener(Protocol):
     def fails(self, stage: Stage) -> None:
         """The stage raised an error."""
 
+    def remarks(self, stage: Stage, lines: Sequence[str]) -> None:
+        """What a person should know and what stops nothing. Told once a run, also of a stage the store had."""
+
 
 class Silence:
     """A listener that says nothing."""
@@ -37,4 +41,7 @@ class Silence:
         """Nothing."""
 
     def fails(self, stage: Stage) -> None:
+        """Nothing."""
+
+    def remarks(self, stage: Stage, lines: Sequence[str]) -> None:
         """Nothing."""

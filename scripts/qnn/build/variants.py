@@ -15,6 +15,7 @@ from qnn.build.events import Listener, Stage
 from qnn.build.inputs import Turn
 from qnn.build.keys import Keys
 from qnn.build.maker import Maker, limits_of, numbered, only_file
+from qnn.build.remarks import range_remark
 from qnn.child import HostPool
 from qnn.errors.base import ForgeError
 from qnn.files import link_or_copy
@@ -49,6 +50,7 @@ class VariantBuilder:
         self._store = store
         self._pool = pool
         self._folders = folders
+        self._listener = listener
         self._maker = Maker(store, listener, folders.logs)
         self._range_faults: dict[str, ForgeError | None] = {}
         self._guard = threading.Lock()
@@ -133,14 +135,22 @@ class VariantBuilder:
         return self._maker.make(key, Stage("range", f"{variant.name} {graph.name}"), produce)
 
     def require_range(self, variant: Variant, graph: Graph) -> None:
-        """Raise LeavesFp16 (QF440), the same for every chip, where a float graph's outputs would come out wrong."""
+        """Raise LeavesFp16 (QF440), the same for every chip, where a float graph's outputs would come out wrong.
+
+        What leaves the range without harm is a remark.
+        """
         digest = self.keys.ranges(variant, graph, 1).digest
         if digest not in self._range_faults:
             known = variant.model.checks.ranges.get(graph.name, {})
-            fault = refusal(load_ranges(self.ranges(variant, graph).folder), known)
+            facts = load_ranges(self.ranges(variant, graph).folder)
+            fault = refusal(facts, known)
             place = None if fault is None else inputs.place_of(variant.model, ("graphs", graph.name))
             with self._guard:
+                first = digest not in self._range_faults
                 self._range_faults.setdefault(digest, fault if place is None or fault is None else fault.at(place))
+            remark = range_remark(facts, known) if first and fault is None else None
+            if remark is not None:
+                self._listener.remarks(Stage("range", f"{variant.name} {graph.name}"), (remark,))
         found = self._range_faults[digest]
         if found is not None:
             raise found

@@ -70,6 +70,6 @@ def build(  # noqa: PLR0913, PLR0917 - one parameter an option
         return 0
     with progress(request) as listener:
         results = run_build(request, listener)
-    print_results(request, results, as_json=as_json)
+    print_results(request, results, listener.said, as_json=as_json)
     failed = [result.error for result in results if result.error is not None]
     return int(failed[0].exit_code) if failed else 0

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from qnn.build.events import Listener, Silence, Stage
+import click
+
+from qnn.build.events import Silence, Stage
 from qnn.build.results import GraphResult, TargetResult
 from qnn.build.run import BuildRequest, preview
 from qnn.cli.console import err, out, print_error, print_json
@@ -17,11 +20,36 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 
+@dataclass(frozen=True)
+class Remark:
+    """A line that a stage said."""
+
+    stage: Stage
+    text: str
+
+
+class Spoken(Silence):
+    """Says remarks on stderr as they come and keeps them; of anything else it says nothing."""
+
+    def __init__(self) -> None:
+        self.said: list[Remark] = []
+        self._guard = threading.Lock()
+
+    def remarks(self, stage: Stage, lines: Sequence[str]) -> None:
+        with self._guard:
+            for line in lines:
+                self.said.append(Remark(stage, line))
+                self._say(f"warning: {stage.subject}: {line}")
+
+    def _say(self, line: str) -> None:
+        click.secho(line, fg="yellow", err=True)
+
+
 @contextmanager
-def progress(request: BuildRequest) -> Iterator[Listener]:
-    """A live view on a terminal, silence in a pipe."""
+def progress(request: BuildRequest) -> Iterator[Spoken]:
+    """A live view on a terminal; in a pipe, remarks alone."""
     if not sys.stderr.isatty():
-        yield Silence()
+        yield Spoken()
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
 
@@ -30,12 +58,12 @@ def progress(request: BuildRequest) -> Iterator[Listener]:
         yield _Live(view, len(request.plan.targets))
 
 
-class _Live:
+class _Live(Spoken):
     """One bar over all targets, one line for each stage at work."""
 
     def __init__(self, view: Progress, total: int) -> None:
+        super().__init__()
         self._view = view
-        self._guard = threading.Lock()
         self._overall = view.add_task("bundles", total=total)
         self._at_work: dict[Stage, TaskID] = {}
 
@@ -59,16 +87,21 @@ class _Live:
             else:
                 self._view.console.print(f"[red]{stage.name:<10} {stage.subject}  failed[/red]")
 
+    def _say(self, line: str) -> None:
+        self._view.console.print(line, style="yellow", markup=False)
+
     def _finish(self, stage: Stage) -> None:
         task = self._at_work.pop(stage, None)
         if task is not None:
             self._view.remove_task(task)
 
 
-def print_results(request: BuildRequest, results: tuple[TargetResult, ...], *, as_json: bool) -> None:
+def print_results(
+    request: BuildRequest, results: tuple[TargetResult, ...], said: Sequence[Remark], *, as_json: bool
+) -> None:
     """The table (or the document), then every error once, then where the bundles are."""
     if as_json:
-        print_json(results_document(request, results))
+        print_json(results_document(request, results, said))
     else:
         _print_table(results)
     shown = set()
@@ -88,7 +121,9 @@ def print_results(request: BuildRequest, results: tuple[TargetResult, ...], *, a
     out().print(f"{', '.join(word for word in words if word)}; bundles are in {request.out}/")
 
 
-def results_document(request: BuildRequest, results: tuple[TargetResult, ...]) -> dict[str, Any]:
+def results_document(
+    request: BuildRequest, results: tuple[TargetResult, ...], said: Sequence[Remark]
+) -> dict[str, Any]:
     """The --json document of a build (schema 1)."""
     return {
         "schema": 1,
@@ -96,6 +131,10 @@ def results_document(request: BuildRequest, results: tuple[TargetResult, ...]) -
         "targets": [_target_document(result) for result in results],
         "skipped": [
             {"variant": skip.variant.name, "soc": skip.soc.name, "reason": skip.reason} for skip in request.plan.skipped
+        ],
+        "remarks": [
+            {"stage": remark.stage.name, "subject": remark.stage.subject, "text": remark.text}
+            for remark in sorted(said, key=lambda remark: (remark.stage.subject, remark.text))
         ],
     }
 
