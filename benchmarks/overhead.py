@@ -5,7 +5,6 @@ Limits: CPU time ≤ 1.15×, peak memory ≤ 1.2×.
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import tempfile
@@ -14,7 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks import model_folder
 from benchmarks.bert import SEQUENCE, VOCABULARY, write_bert
+from benchmarks.model_folder import workplace
 from benchmarks.process_cost import Cost, cost_of
 from qnn.model.spec import Source, SourceKind
 from qnn.sources.fetch import fetch  # the wheel comes the way every source comes
@@ -43,15 +44,8 @@ def compare(case: Case, scratch: Path) -> tuple[Cost, Cost]:
     command = [sys.executable, str(RAW), str(case.model), "sample.npz", SOC_ID, VTCM_MB, *case.symbols]
     raw = cost_of(command, cwd=raw_folder)
     forge_folder = scratch / f"{case.name}-forge"
-    model_folder = forge_folder / "models" / case.name
-    (model_folder / "samples").mkdir(parents=True)
-    os.link(case.model, model_folder / "model.onnx")
-    np.savez(model_folder / "samples" / "000.npz", **case.sample)
-    (model_folder / "model.yaml").write_text(_yaml(case))
-    environment = dict(os.environ, QNN_FORGE_STORE=str(forge_folder / "store"))
-    executable = str(Path(sys.executable).with_name("qnn-forge"))
-    cost_of([executable, "pin", str(model_folder)], cwd=forge_folder, env=environment)
-    forge = cost_of([executable, "build", str(model_folder), "--soc", CHIP], cwd=forge_folder, env=environment)
+    place = workplace(model_folder.Case(case.name, case.model, (case.inputs,), case.sample, CHIP), forge_folder)
+    forge = cost_of(place.build("--soc", CHIP), cwd=place.root, env=place.environment)
     shutil.rmtree(forge_folder)
     shutil.rmtree(raw_folder)
     return raw, forge
@@ -101,25 +95,6 @@ def main() -> list[str]:
                 f"| {cpu:.2f}× (limit {CPU_LIMIT}×) | {memory:.2f}× (limit {MEMORY_LIMIT}×) |"
             )
     return lines
-
-
-def _yaml(case: Case) -> str:
-    return f"""name: {case.name}
-version: "1.0"
-summary: Benchmark model.
-task: benchmark
-licence: {{reason: made by a benchmark and never published}}
-sources:
-  weights: {{local: model.onnx}}
-graphs:
-  main:
-    source: weights
-    inputs:
-      {case.inputs}
-precisions: [fp16]
-targets: {{socs: [{CHIP}]}}
-checks: {{samples: samples}}
-"""
 
 
 if __name__ == "__main__":
