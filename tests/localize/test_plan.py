@@ -28,6 +28,10 @@ def test_an_output_crosses_to_the_end() -> None:
     assert plan.crossing(2) == ("a", "b")
 
 
+def test_what_nobody_uses_crosses_nothing() -> None:
+    assert Plan(survey({"a": ["x"], "unused": ["a"], "b": ["a"]}, ["b"])).crossing(2) == ("a",)
+
+
 def test_probes_leave_out_what_is_inside_a_qnn_operator() -> None:
     assert Plan(GELU, GELU_OPS).probes(Stretch(0, 6)) == ["a", "g", "h"]
     assert Plan(GELU).probes(Stretch(0, 6)) == ["a", "d", "e", "f", "g", "h"]

@@ -125,8 +125,7 @@ class Plan:
         alive: dict[str, None] = {}
         found: list[tuple[str, ...]] = [()]
         for index, node in enumerate(self.survey.nodes):
-            alive |= {name: None for name in node.outputs if last.get(name, -1) > index}
-            alive = {name: None for name in alive if last[name] > index}
+            alive = {name: None for name in (*alive, *node.outputs) if last.get(name, -1) > index}
             found.append(tuple(alive))
         return found
 
