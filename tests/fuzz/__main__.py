@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import tempfile
+import time
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -22,13 +24,17 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("count", type=int, help="How many inputs.")
     parser.add_argument("--seed", default="0", help="What they are drawn from.")
     parser.add_argument("--from", dest="first", type=int, default=0, metavar="N", help="Leave out the first N.")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="End after this time, whatever the count.")
     parser.add_argument("--kind", choices=NAMES, action="append", help="Only this kind; may be repeated.")
     asked = parser.parse_args(arguments)
     names = asked.kind or NAMES
     drawn: Counter[str] = Counter()
     harmful: Counter[str] = Counter()
+    end = time.monotonic() + 60 * asked.minutes
     with warm_host() as host:
         for number in range(asked.first, asked.first + asked.count):
+            if time.monotonic() > end:
+                break
             name = names[number % len(names)]  # so that a number and a seed are always the same input of one kind
             drawn[name] += 1
             fault = _fault(host, name, f"{asked.seed}/{name}/{number}")

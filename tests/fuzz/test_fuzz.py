@@ -104,6 +104,8 @@ def test_the_long_run_says_what_it_drew_and_how_it_ended(
     assert "6 inputs of yaml" in first
     assert main(["6", "--seed", "1", "--kind", "yaml"]) == 0
     assert capsys.readouterr().out == first
+    assert main(["6", "--minutes", "0"]) == 0
+    assert capsys.readouterr().out == ""
     monkeypatch.setattr("tests.fuzz.documents.judged", _bad)
     assert main(["3", "--seed", "1", "--kind", "yaml"]) == 1
     said = capsys.readouterr().out
