@@ -7,7 +7,7 @@ import platform
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks import ci_cost, noop, overhead, plan, quickstart
+from benchmarks import ci_cost, fanout, memory, noop, overhead, peer, plan, quickstart, scale
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
 
@@ -24,7 +24,11 @@ def main() -> None:
     sections = (
         ("Quick start", quickstart),
         ("Overhead", overhead),
+        ("Many chips", fanout),
+        ("Beside Olive", peer),
+        ("A large model", memory),
         ("Nothing to do", noop),
+        ("Many results", scale),
         ("Planning", plan),
         ("CI", ci_cost),
     )

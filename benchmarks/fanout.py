@@ -39,8 +39,8 @@ LIMIT = 0.65
 RAW = Path(__file__).with_name("raw_compile.py")
 
 
-def exported() -> Path:
-    """The ONNX file that models/minilm-l6 exports from PyTorch; in the user's store, where it may be already."""
+def take_model(folder: Path) -> Path:
+    """``model.onnx``: what models/minilm-l6 exports from PyTorch, in the user's store, where it may be already."""
     plan = plan_build(
         load_models(find_models([MODEL], ROOT / "models")), Wanted((CHIPS[0],), buckets=(BUCKET,)), load_table()
     )
@@ -48,7 +48,8 @@ def exported() -> Path:
     (graph,) = variant.model.graphs
     with Store(default_store()) as store, HostPool(1) as pool:
         builder = Builder(store, PipToolchain(), pool, folders_of(store.root), Silence())
-        return builder.exported(variant, graph).folder / f"{graph.name}.onnx"
+        source = builder.exported(variant, graph).folder / f"{graph.name}.onnx"
+        return Path(shutil.copyfile(source, folder / "model.onnx"))
 
 
 def run_raw(model: Path, chips: tuple[str, ...], folder: Path) -> Cost:
@@ -87,8 +88,7 @@ def main(count: int = len(CHIPS)) -> list[str]:
     chips = CHIPS[:count]
     with tempfile.TemporaryDirectory(prefix="qnn-forge-bench-") as folder:
         scratch = Path(folder)
-        model = scratch / "model.onnx"
-        shutil.copyfile(exported(), model)
+        model = take_model(scratch)
         run_raw(model, chips[:1], scratch / "warm")
         raw = run_raw(model, chips, scratch / "raw")
         forge = run_forge(model, chips, scratch / "forge")
