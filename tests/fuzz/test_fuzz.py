@@ -1,4 +1,4 @@
-"""350 inputs of all kinds: never a traceback, always an id, nothing left behind. More with ``python -m tests.fuzz``."""
+"""360 inputs of all kinds: never a traceback, always an id, nothing left behind. More with ``python -m tests.fuzz``."""
 
 from __future__ import annotations
 
