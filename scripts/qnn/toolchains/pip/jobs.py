@@ -14,6 +14,7 @@ from qnn.errors.graphs import UnsupportedOps
 from qnn.errors.toolchain import CompilerRefused, ContextDoesNotLoad, EmulatorFailed, NoContext
 from qnn.npz import read_npz, write_npz
 from qnn.onnxruntime_errors import ORT_ERRORS
+from qnn.toolchains.pip.heap import keep_freed_memory
 from qnn.toolchains.pip.op_trace import TRACE_FILE, RefusedNode, diagnose
 from qnn.toolchains.pip.request import CompileJob
 from qnn.toolchains.pip.session import (
@@ -33,6 +34,7 @@ def compile_graph(job: CompileJob) -> ContextBinary:
     Raises UnsupportedOps (QF4xx) with every refused node, CompilerRefused (QF510), NoContext (QF511), and
     ReadBackMismatch (QF603).
     """
+    keep_freed_memory()
     model = f"{job.graph}.onnx"
     wrapper = f"{job.graph}_ctx.onnx"
     trace = Path("trace")
