@@ -37,6 +37,7 @@ MODULES: tuple[str, ...] = (
     "matmul_rank",
     "trilu_mask",
     "top_k_ties",
+    "int64_interior",
     "integer_compare",
     "integer_mod",
     "integer_division",

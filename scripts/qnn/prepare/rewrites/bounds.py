@@ -30,7 +30,6 @@ _INTEGERS = {
 }
 # Operators whose result lies in a fixed interval, whatever goes in.
 _FIXED: Mapping[str, Interval] = {
-    "Abs": (0.0, math.inf),
     "Cos": (-1.0, 1.0),
     "Erf": (-1.0, 1.0),
     "Exp": (0.0, math.inf),
@@ -53,7 +52,7 @@ _PASSING = frozenset(
     {
         "DepthToSpace", "Dropout", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "GlobalMaxPool",
         "Identity", "MaxPool", "ReduceMax", "ReduceMean", "ReduceMin", "Reshape", "Slice", "SpaceToDepth", "Split",
-        "Squeeze", "Tile", "Transpose", "Unsqueeze", "GlobalAveragePool",
+        "Squeeze", "Tile", "TopK", "Transpose", "Unsqueeze", "GlobalAveragePool",
     }
 )  # fmt: skip
 
@@ -86,7 +85,9 @@ class _Search:
         known = _INTEGERS.get(self.view.dtype(name), ANY)
         if node is None or depth == 0 or node.domain not in ("", "ai.onnx"):
             return known
-        if node.op_type in _FIXED:
+        if name != node.output[0] and node.op_type != "Split":  # positions, or nothing that is known
+            found = _arg(self, node, depth - 1) if node.op_type == "TopK" else ANY
+        elif node.op_type in _FIXED:
             found = _FIXED[node.op_type]
         elif node.op_type in _PASSING:
             found = self.bounds(node.input[0], depth - 1)
@@ -180,18 +181,66 @@ def _arg(search: _Search, node: NodeProto, depth: int) -> Interval:  # noqa: ARG
     return ANY if shape is None else (0.0, float(max(shape, default=1)))
 
 
+def _abs(search: _Search, node: NodeProto, depth: int) -> Interval:
+    low, high = search.bounds(node.input[0], depth)
+    return max(0.0, low, -high), max(-low, high)
+
+
+def _reduce_sum(search: _Search, node: NodeProto, depth: int) -> Interval:
+    given, made = search.view.shape(node.input[0]), search.view.shape(node.output[0])
+    if given is None or made is None or 0 in {*given, *made}:
+        return ANY
+    low, high = search.bounds(node.input[0], depth)
+    terms = math.prod(given) // math.prod(made)
+    return terms * low, terms * high
+
+
+def _cum_sum(search: _Search, node: NodeProto, depth: int) -> Interval:
+    shape = search.view.shape(node.input[0])
+    if shape is None or 0 in shape:
+        return ANY
+    low, high = search.bounds(node.input[0], depth)
+    terms = max(shape)
+    return min(0.0, terms * low), max(0.0, terms * high)
+
+
+def _mod(search: _Search, node: NodeProto, depth: int) -> Interval:
+    (a, _), (c, d) = search.inputs(node, depth)
+    size = max(abs(c), abs(d))
+    kept = a >= 0 if attribute(node, "fmod", 0) else c > 0  # the sign is the dividend's, or the divisor's
+    return (0.0 if kept else -size), size
+
+
+def _scatter(search: _Search, node: NodeProto, depth: int) -> Interval:
+    if attribute(node, "reduction", b"none") != b"none":
+        return ANY
+    (a, b), (c, d) = (search.bounds(node.input[index], depth) for index in (0, 2))
+    return min(a, c), max(b, d)
+
+
+def _one_hot(search: _Search, node: NodeProto, depth: int) -> Interval:
+    return search.bounds(node.input[2], depth)
+
+
 _COMPUTED: Mapping[str, Callable[[_Search, NodeProto, int], Interval]] = {
+    "Abs": _abs,
     "Add": _add,
     "ArgMax": _arg,
     "ArgMin": _arg,
     "Cast": _cast,
     "Clip": _clip,
     "Concat": _union,
+    "CumSum": _cum_sum,
     "Div": _div,
     "Max": _max,
     "Min": _min,
+    "Mod": _mod,
     "Mul": _mul,
     "Neg": _neg,
+    "OneHot": _one_hot,
+    "ReduceSum": _reduce_sum,
+    "ScatterElements": _scatter,
+    "ScatterND": _scatter,
     "Sub": _sub,
     "Where": _where,
 }

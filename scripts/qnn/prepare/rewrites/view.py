@@ -158,6 +158,12 @@ class GraphView:
         if not any(user is node for user in self._users.setdefault(name, [])):
             self._users[name].append(node)
 
+    def rename_output(self, node: NodeProto, old: str, new: str) -> None:
+        """Let a node make a tensor under another name, which no tensor has; readers of the old one are left."""
+        node.output[list(node.output).index(old)] = new
+        self._makers.pop(old)
+        self._makers[new] = node
+
     def remove(self, node: NodeProto) -> None:
         """Take a node out of the graph."""
         for name in dict.fromkeys(node.input):
