@@ -243,3 +243,15 @@ def test_an_attribute_of_another_type_inside_a_branch_is_named(tmp_path: Path) -
     )
     with pytest.raises(InvalidGraph, match=r"node 'Softmax_t' .* has attribute 'axis'"):
         prepared(made, tmp_path, specs(x=(2, 3)))
+
+
+def test_a_node_with_too_few_inputs_and_a_mode_that_is_no_text_are_named(tmp_path: Path) -> None:
+    made = model(
+        [node("CumSum", ["x"], ["c"]), node("Pad", ["c", "p"], ["y"], mode=b"\xff")],
+        [value("x", [2, 3])],
+        [value("y", [2, 5])],
+        {"p": np.array([0, 1, 0, 1])},
+    )
+    with pytest.raises(InvalidGraph, match=r"node 'CumSum_c' \(CumSum\) has 1 inputs, fewer .* and 1 more") as caught:
+        prepared(made, tmp_path, specs(x=(2, 3)))
+    assert caught.value.details == ("node 'Pad_y' (Pad) has attribute 'mode' whose value is no text",)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 
 import onnx
-from onnx import ModelProto, NodeProto, TensorProto
+from onnx import AttributeProto, ModelProto, NodeProto, TensorProto
 
 from qnn.errors.graphs import ControlFlow, DynamicDims, EmptyTensor, InvalidGraph, RandomOperator, UnsupportedDtype
 from qnn.prepare import shapes
@@ -20,18 +21,27 @@ _RANDOM = frozenset(
 
 
 def refuse_attributes(model: ModelProto) -> None:
-    """Raise InvalidGraph (QF413) naming every node of the main graph and its subgraphs with an attribute of another
-    type than its operator has: what reads the value later relies on it.
+    """Raise InvalidGraph (QF413) naming every node of the main graph and its subgraphs with fewer inputs than its
+    operator needs, or with an attribute that has another type or is no text: what reads them later relies on it.
     """
     opset = max((0, *(int(entry.version) for entry in model.opset_import if entry.domain in _DEFAULT)))
     types = functools.cache(functools.partial(_attribute_types, opset))
-    faults = [
-        f"{_named(node)} has attribute {attribute.name!r} of another type than its operator has"
+    nodes = [
+        node
         for graph in (model.graph, *graphs_of(model.graph.node))
         for node in graph.node
-        if node.domain in _DEFAULT
+        if node.domain in _DEFAULT and onnx.defs.has(node.op_type, opset, "")
+    ]
+    faults = [
+        f"{_named(node)} has {len(node.input)} inputs, fewer than its operator needs"
+        for node in nodes
+        if len(node.input) < onnx.defs.get_schema(node.op_type, opset, "").min_input
+    ]
+    faults += [
+        f"{_named(node)} has attribute {attribute.name!r} {fault}"
+        for node in nodes
         for attribute in node.attribute
-        if types(node.op_type).get(attribute.name, attribute.type) != attribute.type
+        if (fault := _attribute_fault(attribute, types(node.op_type)))
     ]
     if faults:
         raise InvalidGraph(
@@ -94,10 +104,18 @@ def refuse_types(model: ModelProto) -> None:
         )
 
 
+def _attribute_fault(attribute: AttributeProto, types: Mapping[str, int]) -> str:
+    if types.get(attribute.name, attribute.type) != attribute.type:
+        return "of another type than its operator has"
+    try:
+        attribute.s.decode()
+    except UnicodeDecodeError:
+        return "whose value is no text"
+    return ""
+
+
 def _attribute_types(opset: int, op_type: str) -> dict[str, int]:
-    """The type of every attribute of an operator; none for one that this opset does not have."""
-    if not onnx.defs.has(op_type, opset, ""):
-        return {}
+    """The type of every attribute of an operator that this opset has."""
     found = onnx.defs.get_schema(op_type, opset, "").attributes
     return {name: int(attribute.type.value) for name, attribute in found.items()}
 
