@@ -163,6 +163,24 @@ def test_the_largest_and_the_smallest_int32_fit() -> None:
     assert_rewritten(made, {"ids": IDS}, NAME)
 
 
+def test_what_wraps_around_in_int32_is_not_taken_for_positive() -> None:
+    """(ids as 0 to 2^31 - 1) + 1 is -2^31 at the end, and 1 less does not fit."""
+    made = model(
+        [
+            node("Max", ["ids", "zero"], ["positive"]),
+            node("Add", ["positive", "one"], ["wrapped"]),
+            node("Cast", ["wrapped"], ["i"], to=INT64),
+            node("Sub", ["i", "wide_one"], ["less"]),
+            node("Cast", ["less"], ["y"], to=FLOAT),
+        ],
+        [value("ids", [1, 6], INT32)],
+        [value("y", [1, 6])],
+        {"zero": np.int32(0), "one": np.int32(1), "wide_one": np.array(1)},
+    )
+    [said] = assert_left(made, {"ids": np.full((1, 6), 2**31 - 1, np.int32)}, NAME)
+    assert "less may exceed 32 bits" in said
+
+
 def test_an_int64_input_is_left_to_the_table_of_faults() -> None:
     made = model(
         [node("Expand", ["i", "shape"], ["e"]), node("Add", ["e", "one"], ["y"])],

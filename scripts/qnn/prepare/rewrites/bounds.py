@@ -56,6 +56,8 @@ _PASSING = frozenset(
     }
 )  # fmt: skip
 
+_WRAPPING = frozenset({"Abs", "Add", "Cast", "CumSum", "Div", "Mul", "Neg", "ReduceSum", "Sub"})
+
 
 def interval(view: GraphView, name: str) -> Interval:
     """Bounds of every value that a tensor of the graph can have; infinite where nothing is known."""
@@ -95,7 +97,13 @@ class _Search:
             found = _COMPUTED[node.op_type](self, node, depth - 1)
         else:
             found = ANY
+        if (found[0] < known[0] or found[1] > known[1]) and self._wraps(node):
+            return known
         return max(found[0], known[0]), min(found[1], known[1])
+
+    def _wraps(self, node: NodeProto) -> bool:
+        """Whether an integer beyond its type comes out as another one; ONNX says nothing of a Cast from float."""
+        return node.op_type in _WRAPPING and not (node.op_type == "Cast" and self.view.is_float(node.input[0]))
 
 
 def _of_constant(array: numpy.ndarray) -> Interval:
