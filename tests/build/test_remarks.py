@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import io
+from pathlib import Path
+
 import pytest
+from rich.console import Console
 
 from qnn.build.events import Stage
 from qnn.build.remarks import range_remark
+from qnn.build.run import BuildRequest
+from qnn.cli import build_view
 from qnn.cli.build_view import Spoken
+from qnn.plan.targets import BuildPlan
 from qnn.ranges.facts import Finding, Kind, RangeFacts
 
 
@@ -55,3 +62,19 @@ def test_a_remark_goes_to_stderr_and_is_kept(capsys: pytest.CaptureFixture[str])
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "warning: toy-1.0-s16-fp16 net: [a] leaves\n")
     assert [(remark.stage, remark.text) for remark in listener.said] == [(stage, "[a] leaves")]
+
+
+def test_on_a_terminal_a_remark_stands_above_the_bars(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = io.StringIO()
+    console = Console(file=shown, force_terminal=True, color_system=None, width=200)
+    monkeypatch.setattr(build_view, "err", lambda: console)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    stage = Stage("range", "toy-1.0-s16-fp16 net")
+    request = BuildRequest(BuildPlan((), ()), "none", Path(), Path(), 1, keep_going=False)
+    with build_view.progress(request) as listener:
+        listener.begins(stage)
+        listener.remarks(stage, ("[a] leaves",))
+        listener.ends(stage, 1.5, reused=False)
+    assert "warning: toy-1.0-s16-fp16 net: [a] leaves" in shown.getvalue()
+    assert "range      toy-1.0-s16-fp16 net  1.5 s" in shown.getvalue()
+    assert [remark.text for remark in listener.said] == ["[a] leaves"]
