@@ -155,7 +155,7 @@ def test_changed_code_builds_every_model_and_comments_build_none(repository: Rep
     repository.commit()
     found = repository.changed()
     assert {job["model"] for job in found["prepare"]["include"]} == {"models/reader", "models/writer"}
-    assert found["reasons"][0] == "code of prepare: scripts/qnn/prepare/load.py"
+    assert found["reasons"][0] == "code of export, prepare: scripts/qnn/prepare/load.py"
 
 
 def test_a_changed_pin_builds_every_model(repository: Repository) -> None:
