@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # Bytes of tensors that are held at once.
-BUDGET = 256 << 20
+BUDGET = 64 << 20
 
 
 @dataclass(frozen=True)
