@@ -318,6 +318,8 @@ def test_a_quantized_source_runs_on_a_chip_without_fp16(workshop: Workshop) -> N
 
 def test_interrupt_ends_everything_and_the_next_build_goes_on(workshop: Workshop) -> None:
     script = (
+        # As at a terminal: a test run in the background hands down a SIGINT that is ignored.
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import sys; from qnn.toolchains.pip.toolchain import PipToolchain\n"
         "PipToolchain.compile_job = 'tests.e2e.fake_compiler:hang'\n"
         "from qnn.cli import run; sys.exit(run(sys.argv[1:]))\n"

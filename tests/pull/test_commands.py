@@ -338,7 +338,12 @@ def test_ctrl_c_ends_all_downloads_at_once_and_the_next_try_goes_on(
     for file in files:
         tls_server.routes[f"/{FILES}/{file.name}"] = endless
     command = ["pull", "toy", "other", "--soc", "SM8650", "--from", tls_server.url(""), "--out", str(puller.out)]
-    process = subprocess.Popen([sys.executable, "-m", "qnn.cli", *command], stderr=subprocess.PIPE, text=True)
+    # As at a terminal: a test run in the background hands down a SIGINT that is ignored.
+    script = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from qnn.cli import run; sys.exit(run(sys.argv[1:]))\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script, *command], stderr=subprocess.PIPE, text=True)
     under_way.wait()
     while sum(part.stat().st_size >= 100_000 for part in puller.cache.rglob("partial")) < len(files):
         assert process.poll() is None
