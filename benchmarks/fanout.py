@@ -61,7 +61,7 @@ def run_raw(model: Path, chips: tuple[str, ...], folder: Path) -> Cost:
     for chip in chips:
         soc = next(soc for soc in table.socs if soc.name == chip)
         command = [sys.executable, str(RAW), str(model), f"{chip}_ctx.onnx", str(soc.soc_id), str(soc.vtcm_mb)]
-        cost = cost_of(command, cwd=folder)
+        cost = cost_of(command, cwd=folder, every=0.5)
         wall, cpu, peak = wall + cost.wall, cpu + cost.cpu, max(peak, cost.peak_bytes)
     if len(list(folder.glob("*.bin"))) != len(chips):
         raise RuntimeError(f"the script made {len(list(folder.glob('*.bin')))} binaries for {len(chips)} chips")
@@ -77,7 +77,7 @@ def run_forge(model: Path, chips: tuple[str, ...], folder: Path) -> Cost:
     }
     inputs = (f"tokens: [1, {TOKENS}]", f"mask: [1, {TOKENS}]")
     place = workplace(Case("minilm", model, inputs, sample, ", ".join(chips)), folder)
-    cost = cost_of(place.build("--verify", "none", "--jobs", "2"), cwd=place.root, env=place.environment)
+    cost = cost_of(place.build("--verify", "none", "--jobs", "2"), cwd=place.root, env=place.environment, every=0.5)
     if len(list(place.dist.glob("*.tar.gz"))) != len(chips):
         raise RuntimeError(f"{len(list(place.dist.glob('*.tar.gz')))} bundles for {len(chips)} chips")
     return cost

@@ -23,13 +23,17 @@ class Cost:
 _NOT_A_USERS = "PYTHONDONTWRITEBYTECODE"  # where it is set, every start compiles every module anew
 
 
-def cost_of(command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None) -> Cost:
-    """Run a command to its end; raises CalledProcessError with its output when it fails."""
+def cost_of(command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None, every: float = 0.05) -> Cost:
+    """Run a command to its end; raises CalledProcessError with its output when it fails.
+
+    Memory is looked at `every` so many seconds. A look holds up the processes it looks at, which tells where more of
+    them run than there are cores: a benchmark of wall time looks less often.
+    """
     began = time.monotonic()
     with (cwd / "output.txt").open("w+") as output:
         environment = {name: value for name, value in (env or os.environ).items() if name != _NOT_A_USERS}
         process = subprocess.Popen(command, cwd=cwd, env=environment, stdout=output, stderr=subprocess.STDOUT)
-        peak = _Peak(process.pid)
+        peak = _Peak(process.pid, every)
         peak.start()
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -41,14 +45,14 @@ def cost_of(command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None 
 
 
 class _Peak(threading.Thread):
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, every: float) -> None:
         super().__init__(daemon=True)
-        self._pid = pid
+        self._pid, self._every = pid, every
         self._done = threading.Event()
         self.bytes = 0
 
     def run(self) -> None:
-        while not self._done.wait(0.05):
+        while not self._done.wait(self._every):
             self.bytes = max(self.bytes, sum(_proportional_bytes(pid) for pid in _tree(self._pid)))
 
     def stop(self) -> None:

@@ -15,11 +15,15 @@ from qnn.build.keys import Keys, bundle_name
 from qnn.build.results import TargetResult, graph_results, measured_result
 from qnn.build.variants import Folders, VariantBuilder
 from qnn.child import HostPool
+from qnn.child.client import PRELOAD
 from qnn.chips.table import needs_fp16
 from qnn.errors.base import ForgeError
 from qnn.plan.targets import BuildPlan, Target, Variant
 from qnn.store import Store
 from qnn.toolchains.pip.toolchain import PipToolchain
+
+# What every compile and run imports is imported once a host, not once a job.
+_PRELOAD = (*PRELOAD, "qnn.toolchains.pip.jobs")
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,8 @@ class BuildRequest:
 def run_build(request: BuildRequest, listener: Listener) -> tuple[TargetResult, ...]:
     """Build every target; a target that failed carries its error. Without keep_going, what follows is left out."""
     toolchain = PipToolchain()
-    with Store(request.store) as store, HostPool(request.jobs) as pool:
+    hosts = max(1, min(request.jobs, len(request.plan.targets)))
+    with Store(request.store) as store, HostPool(hosts, _PRELOAD) as pool:
         builder = Builder(store, toolchain, pool, folders_of(request.store), listener)
         to_verify = verified_targets(request.plan.targets, request.policy)
 

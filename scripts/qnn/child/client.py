@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -59,7 +60,7 @@ class Host:
         stdout and stderr are appended to `log`. Raises the ForgeError the function raised; ChildCrashed (QF501)
         when it died or raised anything else, ChildTimedOut (QF502) and ChildOutOfMemory (QF503) at a limit.
         """
-        process = self._start()
+        process = self.start()
         log.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="qnn-forge-job-") as folder:
             result = Path(folder) / "result"
@@ -102,7 +103,8 @@ class Host:
         if process is not None:
             process.kill()
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def start(self) -> subprocess.Popen[bytes]:
+        """Start the host unless it runs; what it imports is not waited for."""
         if self._process is not None and self._process.poll() is None:
             return self._process
         read_fd, write_fd = os.pipe()
@@ -152,9 +154,10 @@ class Host:
 
 
 class HostPool:
-    """As many hosts as jobs may run at once; each is started when first needed."""
+    """As many hosts as jobs may run at once; all are started when the first is needed, so that none is waited for."""
 
     def __init__(self, size: int, preload: Sequence[str] = PRELOAD) -> None:
+        self._starting, self._started = threading.Lock(), False
         self._idle: queue.LifoQueue[Host] = queue.LifoQueue()
         self._all = [Host(preload) for _ in range(size)]
         for host in reversed(self._all):
@@ -165,9 +168,17 @@ class HostPool:
         """Borrow a host; blocks while all are at work."""
         host = self._idle.get()
         try:
+            self._start_all()
             yield host
         finally:
             self._idle.put(host)
+
+    def _start_all(self) -> None:
+        with self._starting:
+            if not self._started:
+                self._started = True
+                for host in self._all:
+                    host.start()
 
     def abort(self) -> None:
         """Kill every host and job at once, from any thread; whoever waits for one sees ChildCrashed."""

@@ -60,9 +60,10 @@ def _measure(request: RangeRequest, model: ModelProto) -> RangeFacts:
     dtypes = {tensor.name: tensor.data_type for tensor in model.graph.initializer if tensor.data_type in FLOATS}
     dtypes |= {value.name: value.type.tensor_type.elem_type for value in model.graph.input}
     dtypes |= {probe.name: probe.dtype for probe in probes}
+    budget = max(request.budget, sum(weights.nbytes for _, weights in weights_of(model, folder)))
     for feeds in samples:
         given = ((value.name, feeds[value.name]) for value in model.graph.input if feeds[value.name].dtype.kind == "f")
-        for name, array in chain(given, look(model, folder, feeds, probes, request.budget)):
+        for name, array in chain(given, look(model, folder, feeds, probes, budget)):
             stats[name] = stats.get(name, Statistics()).with_(measure(array))
             shapes[name] = array.shape
     at = sites(model, stats, losses)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-# Bytes of tensors that are held at once.
-BUDGET = 64 << 20
+# Bytes of tensors that are held at once, at least; see RangeRequest.
+BUDGET = 32 << 20
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,8 @@ class RangeRequest:
     """Run the prepared graph `model` (an ONNX file, its data beside it) on `samples`, one after the other.
 
     `samples` are .npz files whose keys are the graph's inputs. `output` (existing) receives ranges.json. At most
-    about `budget` bytes of intermediate tensors are held at once. Picklable.
+    about `budget` bytes of intermediate tensors are held at once, or as many as the weights have: each group of
+    tensors is a session of its own, which reads the weights again. Picklable.
     """
 
     graph: str
