@@ -20,6 +20,9 @@ from qnn.ranges.compiled_form import run, session_of
 
 FLOATS = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE})
 
+# Types whose bytes in a file are those of a NumPy array.
+_MAPPED = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE})
+
 Array = NDArray[Any]
 
 
@@ -60,9 +63,12 @@ def look(
     """
     for group in grouped(probes, budget):
         part = _part(model, group)
+        # Weights in files are given as inputs, mapped: a session would copy them, for every group again.
+        far = _take_far(part)
+        given = {**feeds, **dict(_mapped(far, folder))}
         needed = {value.name for value in part.graph.input}
         names = [probe.name for probe in group]
-        arrays = run(session_of(part, folder), names, {name: feeds[name] for name in needed})
+        arrays = run(session_of(part, folder), names, {name: given[name] for name in needed})
         arrays.reverse()
         for name in names:
             yield name, arrays.pop()
@@ -88,14 +94,31 @@ def weights_of(model: ModelProto, folder: Path) -> Iterator[tuple[str, Array]]:
         if tensor.data_type not in FLOATS:
             continue
         if is_far(tensor):
-            span = span_of(tensor)
-            dtype = tensor_dtype_to_np_dtype(tensor.data_type)
-            yield (
-                tensor.name,
-                np.memmap(folder / span.file, dtype, "r", offset=span.offset, shape=tuple(tensor.dims)),
-            )
+            yield from _mapped([tensor], folder)
         else:
             yield tensor.name, onnx.numpy_helper.to_array(tensor)
+
+
+def _mapped(far: list[TensorProto], folder: Path) -> Iterator[tuple[str, Array]]:
+    for tensor in far:
+        span, dtype = span_of(tensor), tensor_dtype_to_np_dtype(tensor.data_type)
+        yield tensor.name, np.memmap(folder / span.file, dtype, "r", offset=span.offset, shape=tuple(tensor.dims))
+
+
+def _take_far(part: ModelProto) -> list[TensorProto]:
+    """Turn the far weights that NumPy can map into graph inputs; returns them."""
+    far = [tensor for tensor in part.graph.initializer if is_far(tensor) and tensor.data_type in _MAPPED]
+    near = [tensor for tensor in part.graph.initializer if not is_far(tensor) or tensor.data_type not in _MAPPED]
+    kept = ModelProto()
+    kept.graph.initializer.extend(near)
+    taken = ModelProto()
+    taken.graph.initializer.extend(far)
+    del part.graph.initializer[:]
+    part.graph.initializer.extend(kept.graph.initializer)
+    part.graph.input.extend(
+        onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)) for tensor in far
+    )
+    return list(taken.graph.initializer)
 
 
 def _without_weights(model: ModelProto) -> ModelProto:
