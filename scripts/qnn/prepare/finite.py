@@ -75,17 +75,16 @@ def _fault(tensor: TensorProto, *, infinities: bool) -> str:
 
 
 def _values(tensor: TensorProto) -> Iterator[numpy.ndarray]:
-    """The values of a float tensor, flat and in order, _CHUNK bytes at once of those that are mapped from a file."""
+    """The values of a float tensor, flat and in order, never more than _CHUNK bytes at once from a file."""
     if not is_far(tensor):
         yield onnx.numpy_helper.to_array(tensor).reshape(-1)
         return
-    span, dtype = span_of(tensor), tensor_dtype_to_np_dtype(tensor.data_type)
-    count = span.length // dtype.itemsize
-    if not count:
-        return
-    mapped = numpy.memmap(span.file, numpy.uint8, "r", offset=span.offset, shape=(count * dtype.itemsize,))
-    for start in range(0, mapped.size, _CHUNK):
-        yield numpy.frombuffer(mapped[start : start + _CHUNK], dtype)
+    span = span_of(tensor)
+    with span.file.open("rb") as stream:
+        stream.seek(span.offset)
+        for start in range(0, span.length, _CHUNK):
+            data = stream.read(min(_CHUNK, span.length - start))
+            yield numpy.frombuffer(data, tensor_dtype_to_np_dtype(tensor.data_type))
 
 
 def _user(model: ModelProto, name: str) -> str:
