@@ -20,9 +20,6 @@ from qnn.ranges.compiled_form import run, session_of
 
 FLOATS = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE})
 
-# Types whose bytes in a file are those of a NumPy array.
-_MAPPED = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE})
-
 Array = NDArray[Any]
 
 
@@ -106,19 +103,16 @@ def _mapped(far: list[TensorProto], folder: Path) -> Iterator[tuple[str, Array]]
 
 
 def _take_far(part: ModelProto) -> list[TensorProto]:
-    """Turn the far weights that NumPy can map into graph inputs; returns them."""
-    far = [tensor for tensor in part.graph.initializer if is_far(tensor) and tensor.data_type in _MAPPED]
-    near = [tensor for tensor in part.graph.initializer if not is_far(tensor) or tensor.data_type not in _MAPPED]
-    kept = ModelProto()
-    kept.graph.initializer.extend(near)
-    taken = ModelProto()
-    taken.graph.initializer.extend(far)
+    """Turn the far weights of float types into graph inputs; returns them."""
+    weights = list(part.graph.initializer)
     del part.graph.initializer[:]
-    part.graph.initializer.extend(kept.graph.initializer)
+    far = [tensor for tensor in weights if is_far(tensor) and tensor.data_type in FLOATS]
+    taken = {tensor.name for tensor in far}
+    part.graph.initializer.extend(tensor for tensor in weights if tensor.name not in taken)
     part.graph.input.extend(
         onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)) for tensor in far
     )
-    return list(taken.graph.initializer)
+    return far
 
 
 def _without_weights(model: ModelProto) -> ModelProto:

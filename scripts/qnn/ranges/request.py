@@ -15,7 +15,7 @@ class RangeRequest:
 
     `samples` are .npz files whose keys are the graph's inputs. `output` (existing) receives ranges.json. At most
     about `budget` bytes of intermediate tensors are held at once, or as many as the weights have: each group of
-    tensors is a session of its own, which reads the weights again. Picklable.
+    tensors is a run of its own, from the inputs on. Picklable.
     """
 
     graph: str
