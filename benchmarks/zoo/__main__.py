@@ -39,7 +39,7 @@ def main() -> int:
     if options.merge:
         records.save(options.records, known.values())
     if not options.page:
-        for record in _built(page.in_order(plan), known, options):
+        for record in _built(page.in_order(plan, known), known, options):
             known[record.key] = record
             records.save(options.records, known.values())
             print(f"{' '.join(record.key)}: {record.error or 'ok'} ({record.seconds:.0f} s)", flush=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from benchmarks.zoo.records import Key, Record
 from qnn.chips.soc import Soc
@@ -57,16 +57,16 @@ def key_of(target: Target) -> Key:
     return variant.model.name, variant.bucket, variant.precision, target.soc.name
 
 
-def in_order(plan: BuildPlan) -> list[Target]:
-    """The targets so that a run that is broken off has seen most: the chip that is shown first, then one of each arch,
-    then the others; on each chip the small models first.
+def in_order(plan: BuildPlan, known: Collection[Key]) -> list[Target]:
+    """The targets so that a run that is broken off has seen most: what has no record yet first, then the chip that is
+    shown first, then one of each arch, then the others; on each chip the small models first.
     """
     first = {target.soc.arch: target.soc.name for target in reversed(plan.targets)}
 
-    def rank(target: Target) -> tuple[bool, bool, str, int, str]:
+    def rank(target: Target) -> tuple[bool, bool, bool, str, int, str]:
         soc, model = target.soc, target.variant.model
         size = sum(source.size or 0 for source in model.sources.values())
-        return soc.name != SHOWN, first[soc.arch] != soc.name, soc.name, size, target.name
+        return key_of(target) in known, soc.name != SHOWN, first[soc.arch] != soc.name, soc.name, size, target.name
 
     return sorted(plan.targets, key=rank)
 

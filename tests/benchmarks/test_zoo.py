@@ -59,7 +59,7 @@ def test_records_are_kept_sorted_and_read_back(tmp_path: Path) -> None:
 def test_the_chip_that_is_shown_comes_first_then_one_of_each_arch_and_small_models_before_large_ones(
     plan: BuildPlan,
 ) -> None:
-    order = page.in_order(plan)
+    order = page.in_order(plan, ())
     assert sorted(map(page.key_of, order)) == sorted(map(page.key_of, plan.targets))
     assert [(target.variant.model.name, target.soc.name) for target in order[:2]] == [
         ("small", "SM8650"),
@@ -69,6 +69,13 @@ def test_the_chip_that_is_shown_comes_first_then_one_of_each_arch_and_small_mode
     chips = list(dict.fromkeys(target.soc.name for target in order))
     of_each = {next(target.soc.name for target in order if target.soc.arch == arch) for arch in archs}
     assert set(chips[: len(of_each)]) == of_each
+
+
+def test_what_has_a_record_is_made_last(plan: BuildPlan) -> None:
+    known = [("small", "default", "fp16", "SM8650")]
+    order = list(map(page.key_of, page.in_order(plan, known)))
+    assert order[-1] == known[0]
+    assert order[:-1] == [key for key in map(page.key_of, page.in_order(plan, ())) if key != known[0]]
 
 
 def test_the_page_says_what_was_built_what_failed_and_what_is_missing(plan: BuildPlan) -> None:
