@@ -256,6 +256,12 @@ FLOAT_PROBES: Mapping[str, Callable[[], ProbeGraph]] = {
     "integer-division": lambda: _integers("Div", (0, 5, -5, 7, -7, -2049, -4097, 70000), 2),
     "integer-arg-max": _compare,
     "layer-norm-two-axes": _layer_norm,
+    "rms-norm-short-rows": lambda: graph(
+        [node("RMSNormalization", ["x", "g"], ["y"], axis=-1)],
+        {"x": noise(2, 16, 32)},
+        {"g": noise(32, seed=1)},
+        opset=23,
+    ),
     "matmul-5d": _matmul_5d,
     "einsum": _einsum,
     "trilu": lambda: one("Trilu", noise(6, 6), upper=0),
