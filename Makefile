@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # The demo of the README: two real models for six chips of six years.
 CHIPS := SM8550,SM8650,SM8750,SM8850,QCS8550,SA8295
 
-.PHONY: build test image-test docs bench zoo constraints clean
+.PHONY: build test image-test docs bench zoo fuzz constraints clean
 
 build: $(VENV)/installed  ## Build the demo bundles into dist/
 	$(BIN)/qnn-forge build silero-vad ppocr-v4 --soc $(CHIPS) --out dist
@@ -45,6 +45,13 @@ bench: $(VENV)/installed-dev  ## Run the benchmarks and write docs/performance.m
 
 zoo: $(VENV)/installed-dev  ## Build and verify every model on one chip of each kind (hours) and write docs/zoo.md
 	$(BIN)/python -m benchmarks.zoo
+
+# More than the tests draw; the same COUNT and SEED draw the same inputs. FUZZ_MINUTES ends the run whatever the count.
+COUNT ?= 2000
+SEED ?= 0
+FUZZ_MINUTES ?= 20
+fuzz: $(VENV)/installed-dev  ## Give COUNT made-up bad inputs to the commands; those that do harm go to dist/fuzz/
+	$(BIN)/python -m tests.fuzz $(COUNT) --seed $(SEED) --minutes $(FUZZ_MINUTES) --keep dist/fuzz
 
 constraints:  ## Resolve the newest versions into constraints.txt (then run the tests)
 	rm -rf $(VENV)

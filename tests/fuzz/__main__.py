@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import shutil
 import sys
 import tempfile
 import time
@@ -26,6 +27,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--from", dest="first", type=int, default=0, metavar="N", help="Leave out the first N.")
     parser.add_argument("--minutes", type=float, default=math.inf, help="End after this time, whatever the count.")
     parser.add_argument("--kind", choices=NAMES, action="append", help="Only this kind; may be repeated.")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="Copy inputs that did harm below this folder.")
     asked = parser.parse_args(arguments)
     names = asked.kind or NAMES
     drawn: Counter[str] = Counter()
@@ -37,25 +39,34 @@ def main(arguments: list[str]) -> int:
                 break
             name = names[number % len(names)]  # so that a number and a seed are always the same input of one kind
             drawn[name] += 1
-            fault = _fault(host, name, f"{asked.seed}/{name}/{number}")
-            if fault is not None:
+            with tempfile.TemporaryDirectory(prefix="qnn-forge-fuzz-") as scratch:
+                fault = _fault(host, name, f"{asked.seed}/{name}/{number}", Path(scratch))
+                if fault is None:
+                    continue
                 harmful[name] += 1
                 again = f"python -m tests.fuzz 1 --kind {name} --seed {asked.seed} --from {number}"
                 print(f"{fault}\nagain: {again}\n", flush=True)
+                if asked.keep is not None:
+                    _keep(Path(scratch), asked.keep / f"{name}-{number}", f"{fault}\nagain: {again}\n")
     for name in sorted(drawn):
         did = f"{harmful[name]} of {drawn[name]} inputs of {name} did harm"
         print(did if harmful[name] else f"{drawn[name]} inputs of {name}")
     return int(bool(harmful))
 
 
-def _fault(host: Host, kind: str, seed: str) -> str | None:
-    """What an input did that it must not, or None."""
-    with tempfile.TemporaryDirectory(prefix="qnn-forge-fuzz-") as scratch:
-        try:
-            kinds(host)[kind](Random(seed), Path(scratch))
-        except AssertionError as error:
-            return f"{kind}: {error}"
+def _fault(host: Host, kind: str, seed: str, scratch: Path) -> str | None:
+    """What an input, drawn into the folder, did that it must not, or None."""
+    try:
+        kinds(host)[kind](Random(seed), scratch)
+    except AssertionError as error:
+        return f"{kind}: {error}"
     return None
+
+
+def _keep(scratch: Path, folder: Path, said: str) -> None:
+    """All files of an input that did harm, and fault.txt with what it did."""
+    shutil.copytree(scratch, folder, symlinks=True, dirs_exist_ok=True)
+    (folder / "fault.txt").write_text(said, encoding="utf-8", errors="backslashreplace")
 
 
 if __name__ == "__main__":

@@ -113,5 +113,18 @@ def test_the_long_run_says_what_it_drew_and_how_it_ended(
     assert "3 of 3 inputs of yaml did harm" in said
 
 
+def test_an_input_that_did_harm_is_kept_and_others_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep = tmp_path / "keep"
+    assert main(["2", "--kind", "index", "--keep", str(keep)]) == 0
+    assert not keep.exists()
+    monkeypatch.setattr("tests.fuzz.documents.judged", _bad)
+    assert main(["2", "--kind", "yaml", "--from", "7", "--keep", str(keep)]) == 1
+    assert sorted(path.name for path in keep.iterdir()) == ["yaml-7", "yaml-8"]
+    assert (keep / "yaml-7" / "fault.txt").read_text() == (
+        "yaml: a defect shows\nagain: python -m tests.fuzz 1 --kind yaml --seed 0 --from 7\n"
+    )
+    assert list((keep / "yaml-7").rglob("model.yaml"))
+
+
 def _bad(*_: object) -> None:
     raise BadOutcome("a defect shows")

@@ -39,7 +39,7 @@ jobs:
 
 def test_there_are_the_workflows_a_maintainer_expects() -> None:
     assert {
-        "build-models", "pull-request", "comment", "nightly", "release", "docker", "ci", "security", "zoo",
+        "build-models", "pull-request", "comment", "nightly", "release", "docker", "ci", "security", "zoo", "fuzz",
     } <= NAMES  # fmt: skip
 
 
@@ -106,6 +106,22 @@ def test_only_the_publishing_job_of_a_release_may_write_and_it_waits_for_the_env
     assert set(jobs["rehearse"]["permissions"].values()) == {"read"}
     assert jobs["publish"]["environment"] == "release"
     assert jobs["publish"]["needs"] == "rehearse"
+
+
+def test_what_the_fuzzing_keeps_is_what_its_failure_uploads() -> None:
+    steps = document("fuzz")["jobs"]["fuzz"]["steps"]
+    [run] = [step["run"] for step in steps if step.get("run", "").startswith("make fuzz ")]
+    given = {part for part in run.split() if "=" in part}
+    assert 'SEED="$GITHUB_RUN_ID"' in given  # other inputs every week
+    [upload] = [step for step in steps if "upload-artifact" in step.get("uses", "")]
+    assert upload["if"] == "${{ failure() }}"
+    dry = subprocess.run(
+        ["make", "--dry-run", "--always-make", "fuzz", *given], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    line = dry.stdout.splitlines()[-1]
+    assert re.fullmatch(r"\S+/python -m tests\.fuzz 1000000 --seed .* --minutes 60 --keep dist/fuzz", line), line
+    assert upload["with"]["path"] == "dist/fuzz"
+    assert document("fuzz")["jobs"]["fuzz"]["timeout-minutes"] > 60
 
 
 def test_the_comment_is_the_only_thing_that_may_write_to_a_pull_request() -> None:
