@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from qnn.build import keys as build_keys
 from qnn.build.keys import Keys, bundle_name
 from qnn.build.selection import variant_keys
 from qnn.chips.table import load_table
@@ -90,6 +91,10 @@ CHANGES: dict[str, tuple[Callable[[Model], Model], set[str]]] = {
     "folder": (lambda m: dataclasses.replace(m, folder=m.folder.parent / "toy" / ".." / "toy"), set()),
     "summary": (lambda m: dataclasses.replace(m, summary="Another."), {"bundle"}),
     "gates": (lambda m: dataclasses.replace(m, checks=dataclasses.replace(m.checks, gates=Gates(0.9))), {"bundle"}),
+    "tensors known to leave fp16's range": (
+        lambda m: dataclasses.replace(m, checks=dataclasses.replace(m.checks, ranges={"net": {"y": "it may"}})),
+        {"bundle"},
+    ),
     "limits": (lambda m: dataclasses.replace(m, limits=Limits(1, 1)), set()),
     "where the same weights come from": (lambda m: with_source(m, locator="https://mirror.example/a.onnx"), {"bundle"}),
     "weights": (lambda m: with_source(m, sha256="cd" * 32), set(STAGES)),
@@ -121,6 +126,16 @@ def test_the_model_s_code_reaches_samples_but_no_binary(model: Model, tmp_path: 
     (model.folder / "data.py").write_text("def samples(): return 1\n")
     after = digests(model, tmp_path / "memo")
     assert changed(before, after) == set(STAGES) - {"prepared", "compiled"}
+
+
+@pytest.mark.parametrize(("precision", "reaches"), [("fp16", {"bundle"}), ("w8a16", set())])
+def test_a_rule_of_the_range_reaches_bundles_of_float_graphs(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, precision: str, reaches: set[str]
+) -> None:
+    one = dataclasses.replace(model, precisions=(precision,))
+    before = digests(one, tmp_path / "memo")
+    monkeypatch.setattr(build_keys, "_RANGES", ("qnn.ranges.facts",))
+    assert changed(before, digests(one, tmp_path / "memo")) == reaches
 
 
 def test_shipped_samples_count_wherever_they_lie(model: Model, tmp_path: Path) -> None:

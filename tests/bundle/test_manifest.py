@@ -74,6 +74,7 @@ EXAMPLE = Manifest(
             export=ManifestExport("torch.export", 20, {"torch": "2.13.0"}),
             source="weights",
             reference="weights",
+            remarks=("1 tensor leaves fp16's range",),
         ),
     ),
     files=(ManifestFile("net.bin", "ef" * 32, 100),),
@@ -88,6 +89,13 @@ def test_the_shipped_schema_is_the_dataclasses_and_accepts_what_is_written() -> 
     assert json.loads(SHIPPED.read_text(encoding="utf-8")) == manifest_schema()
     jsonschema.Draft202012Validator.check_schema(manifest_schema())
     jsonschema.validate(json.loads(to_json(EXAMPLE)), manifest_schema(), jsonschema.Draft202012Validator)
+
+
+def test_a_manifest_from_before_there_were_remarks_is_read() -> None:
+    document = json.loads(to_json(EXAMPLE))
+    del document["graphs"][0]["remarks"]
+    jsonschema.validate(document, manifest_schema(), jsonschema.Draft202012Validator)
+    assert from_json(json.dumps(document), Path("manifest.json")).graphs[0].remarks == ()
 
 
 def broken(change: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +65,7 @@ def test_acknowledged_it_is_compiled_and_the_gates_decide(workshop: Workshop) ->
     assert "QF62" in run.err
 
 
-def test_what_does_no_harm_is_one_warning_for_all_chips(workshop: Workshop) -> None:
+def test_what_does_no_harm_is_one_warning_for_all_chips_and_again_of_a_finished_bundle(workshop: Workshop) -> None:
     """1e-12 is 0 in fp16; under |x| of 150 that changes nothing."""
     epsilon = numpy_helper.from_array(np.float32(1e-12), "epsilon")
     nodes = [
@@ -85,8 +86,19 @@ def test_what_does_no_harm_is_one_warning_for_all_chips(workshop: Workshop) -> N
     [remark] = run.document["remarks"]
     assert (remark["stage"], remark["subject"]) == ("range", "toy-1.0-s16-fp16 net")
     assert line.endswith(remark["text"])
-    again = workshop.build("--soc", "SM8650")
-    assert (again.err, again.document["remarks"]) == ("", [])
+    manifests = [json.loads(file.read_text()) for file in workshop.dist.glob("*/manifest.json")]
+    assert [manifest["graphs"][0]["remarks"] for manifest in manifests] == [[remark["text"]]] * 2
+    again = workshop.build("--soc", "SM8650,SM8850")
+    assert [bundle["reused"] for bundle in again.document["targets"]] == [True, True]
+    assert (again.err, again.document["remarks"]) == (f"{line}\n", [remark])
+    (workshop.root / "results.json").write_text(again.out)
+    assert "1 warning</summary>" in workshop.forge("report", "results.json", "--format", "comment").out
+    known = (workshop.model / "model.yaml").read_text() + "  ranges: {net: {epsilon: against a division by 0}}\n"
+    (workshop.model / "model.yaml").write_text(known)
+    quiet = workshop.build("--soc", "SM8650")
+    assert (quiet.err, quiet.document["remarks"], quiet.document["targets"][0]["reused"]) == ("", [], False)
+    folder = workshop.root / quiet.document["targets"][0]["folder"]
+    assert json.loads((folder / "manifest.json").read_text())["graphs"][0]["remarks"] == []
 
 
 def test_range_shows_and_says_wrong(workshop: Workshop) -> None:

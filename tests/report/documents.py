@@ -44,9 +44,14 @@ def failed(soc: str = "SM8650", *, error: dict[str, Any] | None = None, **change
     return made | none | {"error": said | (error or {})}
 
 
-def build(*targets: dict[str, Any], skipped: list[dict[str, str]] | None = None) -> dict[str, Any]:
-    """What `qnn-forge build --json` prints."""
-    return {"schema": 1, "out": "dist", "targets": list(targets), "skipped": skipped or []}
+def build(*targets: dict[str, Any], **lists: list[dict[str, str]]) -> dict[str, Any]:
+    """What `qnn-forge build --json` prints; `lists` are its skipped and its remarks."""
+    return {"schema": 1, "out": "dist", "targets": list(targets), "skipped": [], "remarks": [], **lists}
+
+
+def remark(**changes: str) -> dict[str, str]:
+    """One remark of a build."""
+    return {"stage": "range", "subject": "toy-1.0-default-fp16 net", "text": "1 tensor leaves fp16's range"} | changes
 
 
 def problem(kind: str = "error", **changes: Any) -> dict[str, Any]:

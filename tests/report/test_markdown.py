@@ -21,7 +21,7 @@ from qnn.report.gather import About, gather, read_document
 from qnn.report.origin import Origin, origin_of
 from qnn.report.planned import read_plan
 from qnn.report.summary import summary
-from tests.report.documents import COMMIT, RUN, build, failed, hint, hints, job, lint, plan, problem, target
+from tests.report.documents import COMMIT, RUN, build, failed, hint, hints, job, lint, plan, problem, remark, target
 from tests.report.rendered import render
 from tests.report.test_escape import HOSTILE, anything
 
@@ -36,7 +36,7 @@ def made(*documents: dict[str, Any], plan: dict[str, Any] | None = None) -> Repo
 
 
 def mixed() -> Report:
-    """Two models that failed in three ways, one that is well, lint findings, a plan, skips, hints."""
+    """Two models that failed in three ways, one that is well, lint findings, a plan, warnings, skips, hints."""
     elsewhere = {
         "id": "QF501",
         "message": "the compiler crashed",
@@ -51,6 +51,7 @@ def mixed() -> Report:
             failed("SM8650", model="bee", bucket="b5s", precision="w8a16", error=elsewhere),
             target("SM8550", model="cat", reused=True), target("SM8650", model="cat", verdict="unverified"),
             skipped=[{"variant": "cat-1.0-default-fp16", "soc": "SM8350", "reason": "no fp16"}],
+            remarks=[remark(subject="cat-1.0-default-fp16 net"), remark(subject="bee-1.0-b5s-w8a16 net")],
         ),
         lint(problem("hint", id="QF105", message="nothing uses it", remedy="delete it")),
         hints(hint(), hint(model="cat", id="QH12", title="a batch above 1", found="a batch of 8", details=[])),
@@ -256,8 +257,9 @@ def hostile(text: str) -> Report:
     names: dict[str, Any] = {"model": text, "version": text, "bucket": text, "precision": text}
     graph = {"name": text, "size": 1, "cosine": None, "max_abs": None, "metric": text}
     good = target(f"{text}2", **names) | {"archive": text, "sha256": text, "graphs": [graph]}
+    skip, said = {"variant": text, "soc": text, "reason": text}, remark(stage=text, subject=text, text=text)
     return made(
-        build(failed(text, error=error, **names), good, skipped=[{"variant": text, "soc": text, "reason": text}]),
+        build(failed(text, error=error, **names), good, skipped=[skip], remarks=[said]),
         lint(problem(path=text, message=text, remedy=text, id=text), problem("hint", path=text)),
         plan=plan(job(f"{text}3", model=text), reasons=[text]),
     )
@@ -347,6 +349,22 @@ def test_hints_that_do_not_fit_are_counted() -> None:
     assert utf16(text) <= LIMIT
     assert re.search(r"- 3\d\d more", text)
     assert len(fit(report, 100_000).hints) < 400
+
+
+def test_what_two_jobs_remarked_is_said_once() -> None:
+    report = made(build(target(), remarks=[remark()]), build(target("SM8750"), remarks=[remark(), remark(text="b")]))
+    assert [said.text for said in report.remarks] == ["1 tensor leaves fp16's range", "b"]
+    for text in (comment(report, origin()), summary(report, origin())):
+        assert "2 warnings" in text
+        assert "toy-1.0-default-fp16 net: 1 tensor leaves fp16's range" in render(text).text
+
+
+def test_remarks_that_do_not_fit_are_counted() -> None:
+    report = made(build(target(), remarks=[remark(subject=f"g{i}", text="x" * 290) for i in range(400)]))
+    text = comment(report, origin())
+    assert utf16(text) <= LIMIT
+    assert re.search(r"- 3\d\d more", text)
+    assert len(fit(report, 100_000).remarks) < 400
 
 
 def test_hostile_hints_are_harmless() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from qnn import __version__
 from qnn.build.chained import Chained
-from qnn.build.compiled import Compiled, load_compiled
+from qnn.build.compiled import load_compiled
 from qnn.build.install import ARCHIVE_SUFFIX
 from qnn.build.judge import verdict_of
 from qnn.build.keys import Keys, bundle_name
@@ -34,11 +34,12 @@ from qnn.bundle.manifest import (
 )
 from qnn.bundle.readme import readme
 from qnn.bundle.recheck import MANIFEST
+from qnn.chips.table import needs_fp16
 from qnn.export.facts import load_export
 from qnn.files import link_or_copy
 from qnn.model.spec import Gates, Graph
 from qnn.plan.targets import Target
-from qnn.prepare.prepared import PreparedGraph, load_prepared
+from qnn.prepare.prepared import load_prepared
 from qnn.store import Entry, KnownDigests
 from qnn.verify.comparison import Kind, OutputComparison
 
@@ -50,14 +51,16 @@ README = "README.txt"
 class Parts:
     """What a bundle is put together from; mappings are by graph name.
 
-    `exported` has the graphs that came from PyTorch; `measured` is empty for a bundle that was not verified; `chained`
-    is None then, and for a model without a chain; `licence` is the text of the weights' licence.
+    `exported` has the graphs that came from PyTorch; `remarks` is what the build said of each graph; `measured` is
+    empty for a bundle that was not verified; `chained` is None then, and for a model without a chain; `licence` is the
+    text of the weights' licence.
     """
 
     package: Entry
     compiled: Mapping[str, Entry]
     prepared: Mapping[str, Entry]
     exported: Mapping[str, Entry]
+    remarks: Mapping[str, tuple[str, ...]]
     measured: Mapping[str, Measured]
     chained: Chained | None
     licence: Path | None
@@ -72,17 +75,7 @@ def assemble_bundle(target: Target, keys: Keys, parts: Parts, known: KnownDigest
         link_or_copy(parts.package.folder / file.name, root / file.name)
     if parts.licence is not None:
         shutil.copyfile(parts.licence, root / LICENCE)
-    graphs = tuple(
-        _graph(
-            target,
-            graph,
-            load_compiled(parts.compiled[graph.name].folder),
-            load_prepared(parts.prepared[graph.name].folder),
-            parts.measured.get(graph.name),
-            _export(parts.exported.get(graph.name)),
-        )
-        for graph in target.variant.model.graphs
-    )
+    graphs = tuple(_graph(target, graph, parts) for graph in target.variant.model.graphs)
     build_ids = {load_compiled(entry.folder).build_id for entry in parts.compiled.values()}
     manifest = _manifest(target, keys, name, graphs, build_ids.pop(), verified=bool(parts.measured))
     manifest = replace(manifest, chain=_chain(target, parts.chained))
@@ -139,6 +132,8 @@ def _stages(target: Target, keys: Keys, *, verified: bool) -> dict[str, str]:
         stages[f"prepare {graph.name}"] = keys.prepared(target.variant, graph).digest
         stages[f"samples {graph.name}"] = keys.samples(target.variant, graph).digest
         stages[f"reference {graph.name}"] = keys.reference(target.variant, graph).digest
+        if needs_fp16(target.variant.precision):
+            stages[f"range {graph.name}"] = keys.ranges(target.variant, graph).digest
         stages[f"compile {graph.name}"] = keys.compiled(target, graph).digest
         if verified:
             stages[f"verify {graph.name}"] = keys.measured(target, graph).digest
@@ -157,14 +152,10 @@ def _export(entry: Entry | None) -> ManifestExport | None:
     return ManifestExport(facts.exporter, facts.opset, packages)
 
 
-def _graph(
-    target: Target,
-    graph: Graph,
-    compiled: Compiled,
-    prepared: PreparedGraph,
-    measured: Measured | None,
-    export: ManifestExport | None,
-) -> ManifestGraph:
+def _graph(target: Target, graph: Graph, parts: Parts) -> ManifestGraph:
+    compiled = load_compiled(parts.compiled[graph.name].folder)
+    prepared = load_prepared(parts.prepared[graph.name].folder)
+    measured = parts.measured.get(graph.name)
     checks = target.variant.model.checks
     return ManifestGraph(
         name=graph.name,
@@ -188,9 +179,10 @@ def _graph(
             for output in measured.outputs
         ),
         metrics=() if measured is None else summarise(measured.metrics, checks.metric_gates.get(graph.name, {})),
-        export=export,
+        export=_export(parts.exported.get(graph.name)),
         source=None if graph.export is not None else graph.source_for(target.variant.precision),
         reference=graph.reference,
+        remarks=parts.remarks[graph.name],
     )
 
 

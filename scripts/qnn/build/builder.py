@@ -20,7 +20,6 @@ from qnn.build.measured import Measured, load_measured, save_measured
 from qnn.build.package import PackageGraph
 from qnn.build.variants import Folders, VariantBuilder
 from qnn.child import HostPool
-from qnn.chips.table import needs_fp16
 from qnn.model.spec import Chain, Graph
 from qnn.model_code import MetricSample
 from qnn.plan.targets import Target
@@ -57,6 +56,7 @@ class Builder(VariantBuilder):
 
             variant = target.variant
             graphs = variant.model.graphs
+            remarks = {graph.name: self.range_remarks(variant, graph) for graph in graphs}
             package = self.package(target)
             measured = {graph.name: self.measured(target, graph) for graph in graphs if verified}
             for graph in graphs:
@@ -73,6 +73,7 @@ class Builder(VariantBuilder):
                 compiled={graph.name: self.compiled(target, graph) for graph in graphs},
                 prepared={graph.name: self.prepared(variant, graph) for graph in graphs},
                 exported={graph.name: self.exported(variant, graph) for graph in graphs if graph.export is not None},
+                remarks=remarks,
                 measured=measured,
                 chained=chained,
                 licence=None if licence is None else only_file(self.source(variant, licence)),
@@ -84,8 +85,7 @@ class Builder(VariantBuilder):
     def compiled(self, target: Target, graph: Graph) -> Entry:
         """A context binary and its wrapper, read back and equal to the plan."""
         key = self.keys.compiled(target, graph)
-        if needs_fp16(target.variant.precision):
-            self.require_range(target.variant, graph)
+        self.range_remarks(target.variant, graph)
 
         def produce(folder: Path) -> None:
             prepared = self.prepared(target.variant, graph)

@@ -46,7 +46,7 @@ _MEASURE = ("qnn.verify.compare", "qnn.verify.comparison", "qnn.verify.saturatio
 _COMPARE_CHAINS = (*_MEASURE, "qnn.build.chain", "qnn.build.chained")
 _BUNDLE = (
     "qnn.bundle.*", "qnn.build.assemble", "qnn.build.chained", "qnn.build.compiled", "qnn.build.judge",
-    "qnn.build.metrics", "qnn.export.facts",
+    "qnn.build.metrics", "qnn.build.remarks", "qnn.export.facts",
     "qnn.verify.comparison", "qnn.verify.gates", "qnn.verify.wording",
 )  # fmt: skip
 
@@ -145,7 +145,7 @@ class Keys:
         code = self._code(*_REFERENCE) if graph.export is None else self._code(*_REFERENCE, *_PARITY)
         return StageKey("reference", code, parameters, inputs)
 
-    def ranges(self, variant: Variant, graph: Graph, samples: int) -> StageKey:
+    def ranges(self, variant: Variant, graph: Graph, samples: int = 1) -> StageKey:
         """What leaves fp16 in a float run of the prepared graph on its first samples."""
         inputs = {
             "prepared": self.prepared(variant, graph).digest,
@@ -255,6 +255,9 @@ class Keys:
             "sources": {name: [source.kind.value, source.locator] for name, source in model.sources.items()},
         }
         inputs = {"package": self.package(target).digest}
+        if needs_fp16(variant.precision):
+            parameters["ranges"] = {graph: sorted(known) for graph, known in model.checks.ranges.items()}
+            inputs.update({f"{graph.name} range": self.ranges(variant, graph).digest for graph in model.graphs})
         if verified:
             inputs.update({f"{graph.name} measured": self.measured(target, graph).digest for graph in model.graphs})
             if model.checks.metric is not None:

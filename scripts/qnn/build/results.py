@@ -18,7 +18,8 @@ from qnn.verify.comparison import Kind
 
 @dataclass(frozen=True)
 class GraphResult:
-    """One graph of a bundle: bytes of its binary, worst cosine of its outputs, its metric in a few words.
+    """One graph of a bundle: bytes of its binary, worst cosine of its outputs, its metric in a few words, and what the
+    build says of it besides.
 
     The row ``chain`` is no graph but all of them in a row; it has no size.
     """
@@ -28,6 +29,7 @@ class GraphResult:
     cosine: float | None
     max_abs: float | None
     metric: str
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ def graph_results(bundle: Path) -> tuple[GraphResult, ...]:
             cosine=min((o["cosine"] for o in graph["numerics"] if o["cosine"] is not None), default=None),
             max_abs=max((o["max_abs"] for o in graph["numerics"] if o["max_abs"] is not None), default=None),
             metric=", ".join(_metric(metric) for metric in graph["metrics"]),
+            remarks=tuple(graph["remarks"]),
         )
         for graph in document["graphs"]
     )

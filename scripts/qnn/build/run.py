@@ -139,10 +139,13 @@ def _build_one(builder: Builder, target: Target, out: Path, *, verified: bool, l
             for graph, size, measured in builder.measured_already(target)
         )
         return TargetResult(target, graphs, None, None, None, verified, False, time.monotonic() - began, error)
+    graphs = graph_results(entry.folder / name)
+    for graph in graphs:
+        builder.tell(target.variant, graph.graph, graph.remarks)  # a finished bundle has them in its manifest
     listener.ends(Stage("target", target.name), time.monotonic() - began, reused=reused is not None)
     return TargetResult(
         target=target,
-        graphs=graph_results(entry.folder / name),
+        graphs=graphs,
         folder=folder,
         archive=archive,
         sha256=entry.file(archive.name).sha256,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from qnn.build.keys import Keys
-from qnn.chips.table import load_table
+from qnn.chips.table import load_table, needs_fp16
 from qnn.model.load import find_models, load_models
 from qnn.plan.targets import Target, Variant, Wanted, plan_build, variants_of
 from qnn.store import StageKey, Store
@@ -27,7 +27,7 @@ def entries_wanted(
 
 
 def variant_keys(keys: Keys, variant: Variant) -> Iterator[StageKey]:
-    """Sources, prepared graphs, samples and float results."""
+    """Sources, prepared graphs, samples, float results and what leaves fp16's range."""
     for source in variant.model.sources.values():
         yield keys.source(source)
     for graph in variant.model.graphs:
@@ -36,6 +36,8 @@ def variant_keys(keys: Keys, variant: Variant) -> Iterator[StageKey]:
         yield keys.prepared(variant, graph)
         yield keys.samples(variant, graph)
         yield keys.reference(variant, graph)
+        if needs_fp16(variant.precision):
+            yield keys.ranges(variant, graph)
     if variant.model.checks.chain is not None:
         yield keys.chain_reference(variant, variant.model.checks.chain)
 

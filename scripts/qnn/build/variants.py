@@ -17,6 +17,7 @@ from qnn.build.keys import Keys
 from qnn.build.maker import Maker, limits_of, numbered, only_file
 from qnn.build.remarks import range_remark
 from qnn.child import HostPool
+from qnn.chips.table import needs_fp16
 from qnn.errors.base import ForgeError
 from qnn.files import link_or_copy
 from qnn.model.spec import Chain, Graph
@@ -52,7 +53,8 @@ class VariantBuilder:
         self._folders = folders
         self._listener = listener
         self._maker = Maker(store, listener, folders.logs)
-        self._range_faults: dict[str, ForgeError | None] = {}
+        self._ranges: dict[tuple[str, str], ForgeError | tuple[str, ...]] = {}
+        self._told: set[tuple[str, str]] = set()
         self._guard = threading.Lock()
         self.keys = Keys(toolchain, store.code_memo)
 
@@ -134,26 +136,43 @@ class VariantBuilder:
 
         return self._maker.make(key, Stage("range", f"{variant.name} {graph.name}"), produce)
 
-    def require_range(self, variant: Variant, graph: Graph) -> None:
-        """Raise LeavesFp16 (QF440), the same for every chip, where a float graph's outputs would come out wrong.
+    def range_remarks(self, variant: Variant, graph: Graph) -> tuple[str, ...]:
+        """What is to be said of a graph that leaves fp16's range without harm, the same for every chip.
 
-        What leaves the range without harm is a remark.
+        Said here, once a run. Nothing for a quantized precision. Raises LeavesFp16 (QF440) where the graph's outputs
+        would come out wrong.
         """
-        digest = self.keys.ranges(variant, graph, 1).digest
-        if digest not in self._range_faults:
-            known = variant.model.checks.ranges.get(graph.name, {})
-            facts = load_ranges(self.ranges(variant, graph).folder)
-            fault = refusal(facts, known)
-            place = None if fault is None else inputs.place_of(variant.model, ("graphs", graph.name))
+        if not needs_fp16(variant.precision):
+            return ()
+        subject = (variant.name, graph.name)
+        if subject not in self._ranges:
+            found = self._judged(variant, graph)
             with self._guard:
-                first = digest not in self._range_faults
-                self._range_faults.setdefault(digest, fault if place is None or fault is None else fault.at(place))
-            remark = range_remark(facts, known) if first and fault is None else None
-            if remark is not None:
-                self._listener.remarks(Stage("range", f"{variant.name} {graph.name}"), (remark,))
-        found = self._range_faults[digest]
-        if found is not None:
-            raise found
+                self._ranges.setdefault(subject, found)
+        known = self._ranges[subject]
+        if isinstance(known, ForgeError):
+            raise known
+        self.tell(variant, graph.name, known)
+        return known
+
+    def _judged(self, variant: Variant, graph: Graph) -> ForgeError | tuple[str, ...]:
+        known = variant.model.checks.ranges.get(graph.name, {})
+        facts = load_ranges(self.ranges(variant, graph).folder)
+        fault = refusal(facts, known)
+        if fault is None:
+            remark = range_remark(facts, known)
+            return () if remark is None else (remark,)
+        place = inputs.place_of(variant.model, ("graphs", graph.name))
+        return fault if place is None else fault.at(place)
+
+    def tell(self, variant: Variant, graph: str, remarks: tuple[str, ...]) -> None:
+        """Say a graph's remarks, unless they were said in this run."""
+        subject = (variant.name, graph)
+        with self._guard:
+            first = subject not in self._told
+            self._told.add(subject)
+        if first and remarks:
+            self._listener.remarks(Stage("range", " ".join(subject)), remarks)
 
     def chain_reference(self, variant: Variant, chain: Chain) -> Entry:
         """The graphs as a chain on float: the steps of qnn.build.chain."""

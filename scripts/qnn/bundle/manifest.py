@@ -135,7 +135,8 @@ class ManifestGraph:
     `inputs` and `outputs` are the binary's own; `interface_inputs` and `interface_outputs` the ONNX wrapper's, which
     are float where the binary's are quantized. Golden files have the wrapper's dtypes. `source` names the one of the
     manifest's sources that was compiled, `reference` the one whose float results are the truth; both are None for a
-    graph that was exported from PyTorch, and `export` for every other.
+    graph that was exported from PyTorch, and `export` for every other. `remarks` are what the build said of the graph
+    and what stopped nothing.
     """
 
     name: str
@@ -157,6 +158,7 @@ class ManifestGraph:
     export: ManifestExport | None = None
     source: str | None = None
     reference: str | None = None
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

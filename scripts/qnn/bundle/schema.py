@@ -17,7 +17,7 @@ from typing import Any
 from qnn.bundle.manifest import SCHEMA_VERSION, Manifest
 
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
-_LATER = ("chain", "export")  # manifests older than these are read as well
+_LATER = ("chain", "export", "remarks")  # manifests older than these are read as well
 _SHA256 = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 
 

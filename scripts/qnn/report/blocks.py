@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import qnn.errors
 from qnn.errors.base import ForgeError
-from qnn.report.document import Failure, Finding, Graph, Hint, Lint, Plan, Report, Result, Tally, Verdict
+from qnn.report.document import Failure, Finding, Graph, Hint, Lint, Plan, Remark, Report, Result, Tally, Verdict
 from qnn.report.escape import clip, code, escape, fence, link, visible
 from qnn.report.lint_sarif import HOME, PAGES
 from qnn.report.origin import Origin
@@ -209,6 +209,11 @@ def hint_line(hint: Hint) -> str:
     rule = link(name(hint.id), HINTS_PAGE if _HINT_ID.fullmatch(hint.id) else None)
     where = f"{name(hint.model)}{bucket} {name(hint.precision)} {name(hint.graph)}"
     return f"- {rule} {words(hint.title)} · {where}: {words(hint.found)}. **What to change:** {words(hint.change)}"
+
+
+def remark_line(remark: Remark) -> str:
+    """One item of a list: what it is about, what was said."""
+    return f"- {name(remark.subject, 2 * _NAME)}: {words(remark.text)}"
 
 
 def place_link(place: str, origin: Origin) -> str:

@@ -28,6 +28,7 @@ from qnn.report.blocks import (
     made_of,
     megabytes,
     name,
+    remark_line,
     trouble_block,
     troubles,
     verdict_words,
@@ -43,7 +44,7 @@ MARKER = "<!-- qnn-forge report -->"
 LIMIT = 65_536
 
 # Shares of the comment; the sections of the models have the rest.
-_FINDINGS, _OVERVIEW, _REASONS, _SKIPPED, _HINTS, _TAIL = 16_000, 12_000, 3_000, 4_000, 4_000, 1_000
+_FINDINGS, _OVERVIEW, _REASONS, _REMARKS, _SKIPPED, _HINTS, _TAIL = 16_000, 12_000, 3_000, 4_000, 4_000, 4_000, 1_000
 _OPEN = 3
 _UNREADABLE = 5
 
@@ -243,7 +244,17 @@ def _rows(result: Result) -> Iterator[str]:
 
 
 def _tail(report: Report) -> str:
-    return "\n".join(part for part in (_skipped(report), _hints(report)) if part)
+    return "\n".join(part for part in (_remarks(report), _skipped(report), _hints(report)) if part)
+
+
+def _remarks(report: Report) -> str:
+    """Warnings stop nothing, so they come after what was built."""
+    if not report.remarks:
+        return ""
+    kept = fill((remark_line(remark) for remark in report.remarks), _REMARKS, utf16)
+    left = len(report.remarks) - len(kept)
+    rest = [f"- {left:,} more"] if left else []
+    return _details(f"⚠️ {count(len(report.remarks), 'warning')}", "\n".join([*kept, *rest]))
 
 
 def _hints(report: Report) -> str:

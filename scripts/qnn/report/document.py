@@ -157,6 +157,15 @@ class Hint:
 
 
 @dataclass(frozen=True)
+class Remark:
+    """What a build said of something that it built all the same: the stage, what it was about, and the words."""
+
+    stage: str
+    subject: str
+    text: str
+
+
+@dataclass(frozen=True)
 class Plan:
     """What was planned: jobs, their CPU minutes, bytes to keep, and why anything is built."""
 
@@ -191,6 +200,7 @@ class Report:
     plan: Plan | None
     unreadable: tuple[Unreadable, ...]
     hints: tuple[Hint, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
 
 def rank(verdict: Verdict) -> int:

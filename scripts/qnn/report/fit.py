@@ -12,7 +12,7 @@ from qnn.report.strict import MAX_BYTES
 
 _Item = TypeVar("_Item")
 # What may be taken of the whole, in hundredths; results take what is left.
-_HEAD, _VARIANTS, _FINDINGS, _SKIPPED, _REASONS, _UNREADABLE, _HINTS = 2, 25, 15, 8, 5, 5, 5
+_HEAD, _VARIANTS, _FINDINGS, _SKIPPED, _REASONS, _UNREADABLE, _HINTS, _REMARKS = 2, 25, 15, 8, 5, 5, 5, 5
 
 
 def to_json(report: Report, limit: int = MAX_BYTES) -> str:
@@ -38,6 +38,7 @@ def fit(report: Report, limit: int = MAX_BYTES) -> Report:
         plan=plan,
         lint=lint,
         hints=_head(report.hints, _HINTS * share),
+        remarks=_head(report.remarks, _REMARKS * share),
         results=(),
     )
     left = limit - len(_encoded(slim)) - _HEAD * share

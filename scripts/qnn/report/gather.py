@@ -19,6 +19,7 @@ from qnn.report.document import (
     Graph,
     Hint,
     Lint,
+    Remark,
     Report,
     Result,
     Skip,
@@ -47,6 +48,7 @@ class Gathered:
     lints: tuple[Lint, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
     hints: tuple[Hint, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ def gather(parts: Iterable[Gathered], planned: Planned | None, about: About) -> 
         plan=None if planned is None else planned.plan,
         unreadable=tuple(sorted((bad for part in parts for bad in part.unreadable), key=lambda bad: bad.name)),
         hints=_merge_hints(hint for part in parts for hint in part.hints),
+        remarks=_merge_remarks(remark for part in parts for remark in part.remarks),
     )
 
 
@@ -102,6 +105,7 @@ def read_document(document: dict[str, Any], name: str) -> Gathered:
     return Gathered(
         results=tuple(_result(target) for target in build.targets),
         skipped=tuple(Skip(skip.variant, skip.reason, (skip.soc,)) for skip in build.skipped),
+        remarks=tuple(replace(remark, text=clip(remark.text, 4 * _LINE)) for remark in build.remarks),
     )
 
 
@@ -175,6 +179,7 @@ class _BuildSkip:
 class _BuildDocument:
     targets: tuple[_BuildTarget, ...]
     skipped: tuple[_BuildSkip, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -290,6 +295,11 @@ def _merge_hints(hints: Iterable[Hint]) -> tuple[Hint, ...]:
     """By id, then model and graph; what two jobs found in the same graph is said once."""
     by_name = {(hint.id, hint.model, hint.bucket, hint.precision, hint.graph, hint.found): hint for hint in hints}
     return tuple(by_name[key] for key in sorted(by_name))
+
+
+def _merge_remarks(remarks: Iterable[Remark]) -> tuple[Remark, ...]:
+    """By what they are about; what the jobs of several chips said is said once."""
+    return tuple(sorted(set(remarks), key=lambda remark: (remark.subject, remark.stage, remark.text)))
 
 
 def _merge_skips(skips: Iterable[Skip]) -> tuple[Skip, ...]:

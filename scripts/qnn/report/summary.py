@@ -19,6 +19,7 @@ from qnn.report.blocks import (
     lint_words,
     megabytes,
     name,
+    remark_line,
     trouble_block,
     troubles,
     verdict_words,
@@ -34,7 +35,7 @@ LIMIT = 1 << 20
 # So much of a digest tells bundles apart; report.json has all of it.
 _DIGEST = 12
 # What each part may take, in hundredths; the table of all bundles has the rest.
-_FAILURES, _FINDINGS, _SKIPPED, _REASONS, _UNREADABLE, _HINTS = 12, 6, 4, 2, 2, 4
+_FAILURES, _FINDINGS, _SKIPPED, _REASONS, _UNREADABLE, _HINTS, _REMARKS = 12, 6, 4, 2, 2, 4, 4
 _HEAD = (
     "| | model | precision | chip | graph | size | cosine | max abs | metric | bundle |\n"
     "|---|---|---|---|---|--:|--:|--:|---|---|"
@@ -60,7 +61,12 @@ def summary(report: Report, origin: Origin, limit: int = LIMIT) -> str:
         _lint(report, origin, _FINDINGS * share),
         _failures(report, origin, _FAILURES * share),
     ]
-    tail = "\n".join(part for part in (_skipped(report, _SKIPPED * share), _hints(report, _HINTS * share)) if part)
+    tails = (
+        _remarks(report, _REMARKS * share),
+        _skipped(report, _SKIPPED * share),
+        _hints(report, _HINTS * share),
+    )
+    tail = "\n".join(part for part in tails if part)
     head = "\n".join(part for part in parts if part)
     left = limit - utf8(head) - utf8(tail) - 2 * share
     return "\n".join(part for part in (head, _results(report, origin, left), tail) if part)
@@ -135,6 +141,15 @@ def _skipped(report: Report, budget: int) -> str:
         return ""
     lines = [f"{skip.variant} on {', '.join(skip.socs)}: {skip.reason}" for skip in report.skipped]
     return _listed("Left out, with the reason", lines, budget)
+
+
+def _remarks(report: Report, budget: int) -> str:
+    if not report.remarks:
+        return ""
+    kept = fill((remark_line(remark) for remark in report.remarks), budget, utf8)
+    left = len(report.remarks) - len(kept)
+    rest = [f"- {left:,} more"] if left else []
+    return "\n".join([f"### {count(len(report.remarks), 'warning')}\n", *kept, *rest]) + "\n"
 
 
 def _hints(report: Report, budget: int) -> str:
