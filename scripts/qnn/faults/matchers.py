@@ -12,6 +12,8 @@ import numpy
 from onnx import NodeProto, TensorProto
 
 from qnn.prepare.rewrites.bounds import interval
+from qnn.prepare.rewrites.quantized_resize import is_right
+from qnn.prepare.rewrites.resize_axes import axes_of
 from qnn.prepare.rewrites.view import GraphView, attribute
 
 Met = Iterator[tuple[NodeProto, str]]
@@ -44,6 +46,17 @@ def blockwise_weights(view: GraphView) -> Met:
         if attribute(node, "block_size", 0) and view.is_constant(node.input[0]):
             for user in view.users(node.output[0]):
                 yield user, f"its weights {node.input[0]!r} are quantized in blocks of {attribute(node, 'block_size')}"
+
+
+def quantized_resize(view: GraphView) -> Met:
+    """A quantized Resize in mode linear or cubic that the rewrite quantized-resize had to leave."""
+    for node in view.nodes("Resize"):
+        if attribute(node, "mode", b"nearest") == b"nearest" or not view.is_quantized(node):
+            continue
+        axes = axes_of(view, node)
+        if axes is not None and not is_right(view, node, axes):
+            changing = [f"{axis.before} to {axis.after}" for axis in axes if axis.changes]
+            yield node, f"it resizes {' and '.join(changing)}"
 
 
 def cast_to_bool(view: GraphView) -> Met:
@@ -105,6 +118,7 @@ MATCHERS: Mapping[str, Matcher] = {
     for matcher in (
         clipped_bias,
         blockwise_weights,
+        quantized_resize,
         cast_to_bool,
         long_sum,
         wide_integers,

@@ -87,6 +87,38 @@ def _layer_norm() -> ProbeGraph:
     return made.finish({"x": noise(1, 16, 64)})
 
 
+def _layer_norm_two_axes() -> ProbeGraph:
+    made = _Builder(8)
+    inputs = [made.activation("x", -3, 3), made.weights("g", noise(6, 8, seed=1))]
+    made.add("LayerNormalization", inputs, "n", axis=-2)
+    made.activation("n", -6, 6, "y")
+    return made.finish({"x": noise(2, 5, 6, 8)})
+
+
+def _resize(shape: tuple[int, ...], scales: tuple[float, ...]) -> ProbeGraph:
+    made = _Builder(8)
+    made.constants["scales"] = numpy.array(scales, numpy.float32)
+    made.add("Resize", [made.activation("x", -4, 4), "", "scales"], "r", mode="linear")
+    made.activation("r", -4, 4, "y")
+    return made.finish({"x": noise(*shape)})
+
+
+def _shared_constant() -> ProbeGraph:
+    """x · clip(x + 3, 0, 6) / 6, with 3 and 6 stored as one 127."""
+    made = _Builder(8)
+    made.constants |= {"k_q": numpy.array([127], numpy.int8), "k_z": numpy.int8(0), "least": numpy.float32(0)}
+    made.constants |= {"three_s": numpy.float32(3 / 127), "six_s": numpy.float32(6 / 127), "most": numpy.float32(6)}
+    for name in ("three", "six"):
+        made.add("DequantizeLinear", ["k_q", f"{name}_s", "k_z"], name)
+    x = made.activation("x", -4, 4)
+    made.add("Add", [x, "three"], "a")
+    made.add("Clip", [made.activation("a", -1, 7), "least", "most"], "c")
+    made.add("Mul", [x, made.activation("c", 0, 6)], "m")
+    made.add("Div", [made.activation("m", -3, 24), "six"], "d")
+    made.activation("d", -0.5, 4, "y")
+    return made.finish({"x": noise(1, 8, 10, 12)})
+
+
 def _matmul_per_channel() -> ProbeGraph:
     made = _Builder(16)
     made.add("MatMul", [made.activation("x", -4, 4), made.weights("w", noise(1, 1, 32, 42, seed=1), axis=3)], "m")
@@ -134,6 +166,10 @@ QUANTIZED_PROBES: Mapping[str, Callable[[], ProbeGraph]] = {
     "cum-sum-8-bits": _cum_sum,
     "gather-8-bits-negative": _gather,
     "layer-norm-int8-scale": _layer_norm,
+    "layer-norm-two-axes-8-bits": _layer_norm_two_axes,
+    "resize-scale-8-bits": lambda: _resize((1, 8, 10, 12), (1, 1, 0.65, 0.65)),
+    "resize-3d-8-bits": lambda: _resize((1, 4, 5, 6, 7), (1, 1, 2, 2, 2)),
+    "shared-constant": _shared_constant,
     "matmul-per-channel": _matmul_per_channel,
     "conv-transpose-groups": lambda: _conv_transpose(axis=1, group=8),
     "conv-transpose-axis-0": lambda: _conv_transpose(axis=0, group=1),

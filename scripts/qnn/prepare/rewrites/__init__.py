@@ -27,6 +27,7 @@ MODULES: tuple[str, ...] = (
     "reduce_l2_range",
     "resize_by_gather",
     "resize_by_matmul",
+    "quantized_resize",
     "pad_by_gather",
     "conv_transpose_plain",
     "conv_transpose_dense",
@@ -47,6 +48,7 @@ MODULES: tuple[str, ...] = (
     "quantized_silu_flat",
     "quantized_matmul_weight",
     "quantized_cum_sum",
+    "quantized_own_constants",
 )
 
 

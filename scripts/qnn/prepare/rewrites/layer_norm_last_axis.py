@@ -49,10 +49,12 @@ def _apply(model: ModelProto) -> list[Change]:
 
 def _flat(view: GraphView, name: str, shape: tuple[int, ...], wanted: str) -> str:
     """A scale or bias of the normalised axes, in full, as one axis."""
-    if view.shape(name) == shape:
-        constant = changed_weights(view, name, f"{wanted}_flat", lambda values: values.reshape(-1))
-        if constant is not None:
-            return constant
+    dequantize = view.maker(name, "DequantizeLinear")
+    scales = () if dequantize is None else view.shape(dequantize.input[1])
+    if scales is not None and prod(scales) == 1:
+        full = changed_weights(view, name, f"{wanted}_flat", lambda own: numpy.broadcast_to(own, shape).reshape(-1))
+        if full is not None:
+            return full
     if view.shape(name) != shape:
         sizes = view.add_constant(f"{wanted}_sizes", numpy.array(shape, numpy.int64))
         name = view.add_node("Expand", [name, sizes], f"{wanted}_full")

@@ -66,6 +66,9 @@ def axes_of(view: GraphView, node: NodeProto) -> tuple[Axis, ...] | None:
         scale = float(scales[at]) if scales else None
         part = (roi[at], roi[at + len(chosen)]) if roi else (0.0, 1.0)
         found[axis] = Axis(axis, before[axis], after[axis], scale, part)
+    if before == after and not roi:
+        # ONNX Runtime copies where the shape stays, whatever the scale (3 by 1.25 is 3).
+        found = {axis: Axis(axis, before[axis], after[axis], None) for axis in found}
     return tuple(found[axis] for axis in range(len(before)))
 
 
@@ -81,8 +84,8 @@ def positions(view: GraphView, node: NodeProto, axis: Axis) -> Array | None:
 def matrix(view: GraphView, node: NodeProto, axis: Axis) -> Array | None:
     """float32[before, after]: the weight of each old element in each new one, for modes linear and cubic."""
     size = axis.before
-    answer = _ask(view, node, axis, numpy.eye(size, dtype=numpy.float32).reshape(1, 1, size, size))
-    nothing = _ask(view, node, axis, numpy.zeros((1, 1, size, size), numpy.float32))
+    answer = _ask(view, node, axis, numpy.eye(size, dtype=numpy.float32).reshape(1, size, 1, size))
+    nothing = _ask(view, node, axis, numpy.zeros((1, size, 1, size), numpy.float32))
     if answer is None or nothing is None or answer.shape[-1] != axis.after or nothing.any():
         return None  # outside of a cropped roi a constant comes out, which is no matrix
     return answer.reshape(size, axis.after)
@@ -98,20 +101,23 @@ def _constant(view: GraphView, node: NodeProto, index: int) -> list[float]:
 
 
 def _ask(view: GraphView, node: NodeProto, axis: Axis, probe: Array) -> Array | None:
-    """The node run on a probe of four dimensions whose last one stands for the axis."""
+    """The node run on a probe [1, C, 1, size] whose last dimension stands for the axis: [1, C, 2, new size].
+
+    The third dimension is doubled, for a node that changes no size is a copy.
+    """
     opset = view.opset()
     skipped = {"axes", "keep_aspect_ratio_policy", "scales", "extrapolation_value"}
     asking = helper.make_node(node.op_type, ["x"], ["y"])
     asking.attribute.extend(a for a in node.attribute if a.name not in skipped)
     constants: dict[str, Array] = {}
     scale = axis.after / axis.before if axis.scale is None else axis.scale
-    scales = numpy.array([1, 1, 1, scale], numpy.float32)
+    scales = numpy.array([1, 1, 2, scale], numpy.float32)
     if opset >= 11 and node.op_type == "Resize":
         asking.attribute.append(helper.make_attribute("extrapolation_value", _OUTSIDE))
         constants["roi"] = numpy.array([0, 0, 0, axis.roi[0], 1, 1, 1, axis.roi[1]], numpy.float32)
         if axis.scale is None:
             constants["none"] = numpy.zeros(0, numpy.float32)
-            constants["sizes"] = numpy.array([*probe.shape[:3], axis.after], numpy.int64)
+            constants["sizes"] = numpy.array([*probe.shape[:2], 2, axis.after], numpy.int64)
         else:
             constants["scales"] = scales
     elif any(a.name == "scales" for a in node.attribute):
@@ -131,4 +137,4 @@ def _ask(view: GraphView, node: NodeProto, axis: Axis, probe: Array) -> Array | 
         (answer,) = run_cpu(load_cpu(model.SerializeToString()), ["y"], {"x": probe})
     except RuntimeRefusedError:
         return None
-    return numpy.asarray(answer)
+    return numpy.asarray(answer)[:, :, :1]

@@ -29,6 +29,10 @@ def _apply(model: ModelProto) -> list[Change]:
             continue
         if is_right(view, node, axes):
             continue
+        if not any(axis.changes for axis in axes):
+            view.replace(node, "Identity", [node.input[0]])
+            changes.append(applied(NAME, node, "no size changes: it is a copy"))
+            continue
         found = [(axis.index, positions(view, node, axis)) for axis in axes if axis.changes]
         moves = [(index, at) for index, at in found if at is not None]
         if not moves or len(moves) != len(found):

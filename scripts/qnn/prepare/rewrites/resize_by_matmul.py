@@ -19,13 +19,17 @@ def _apply(model: ModelProto) -> list[Change]:
     view = GraphView(model)
     changes = []
     for node in view.nodes("Resize", "Upsample"):
-        if attribute(node, "mode", b"nearest") == b"nearest":
+        if attribute(node, "mode", b"nearest") == b"nearest" or view.is_quantized(node):
             continue
         axes = axes_of(view, node)
         if axes is None or is_right(view, node, axes):
             continue
-        if view.is_quantized(node) or view.dtype(node.input[0]) != TensorProto.FLOAT:
-            changes.append(refused(NAME, node, "only in a float32 graph can a matrix stand for it"))
+        if not any(axis.changes for axis in axes):
+            view.replace(node, "Identity", [node.input[0]])
+            changes.append(applied(NAME, node, "no size changes: it is a copy"))
+            continue
+        if view.dtype(node.input[0]) != TensorProto.FLOAT:
+            changes.append(refused(NAME, node, "only in float32 can a matrix stand for it"))
             continue
         found = [(axis, matrix(view, node, axis)) for axis in axes if axis.changes]
         steps = [(axis, weights) for axis, weights in found if weights is not None]

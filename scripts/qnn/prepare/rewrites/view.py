@@ -122,6 +122,15 @@ class GraphView:
         self._initializers[name] = tensor
         return name
 
+    def add_copy(self, tensor: TensorProto, wanted: str) -> str:
+        """A copy of an initializer, near or far, under another name; returns its name."""
+        name = self.fresh(wanted)
+        added = self.graph.initializer.add()
+        added.CopyFrom(tensor)
+        added.name = name
+        self._initializers[name] = added
+        return name
+
     def add_scalar_like(self, wanted: str, value: float, tensor: str) -> str:
         """A new 0-d constant of another tensor's type; returns its name."""
         return self.add_constant(wanted, numpy.asarray(value, tensor_dtype_to_np_dtype(self.dtype(tensor))))

@@ -14,8 +14,8 @@ def changed_weights(view: GraphView, name: str, wanted: str, change: Callable[[A
     """The name of new weights: `change` of the old ones, where a 0 that it puts in means the number 0.
 
     Quantized weights (a DequantizeLinear of a constant) are changed as integers around their zero point and keep their
-    scales, so `change` must not touch the axis of per-channel scales. None when the weights are not constant, lie in a
-    far file, or are quantized in blocks.
+    scales, so `change` must not touch the axis of per-channel scales; with one scale it may change the rank. None when
+    the weights are not constant, lie in a far file, or are quantized in blocks.
     """
     values = view.constant(name)
     if values is not None:
@@ -31,7 +31,8 @@ def changed_weights(view: GraphView, name: str, wanted: str, change: Callable[[A
     if zero is None:
         return None
     axis = int(attribute(dequantize, "axis", 1))
-    around = numpy.reshape(zero, _along(axis % stored.ndim, zero.size, stored.ndim)).astype(numpy.int32)
+    shape = _along(axis % stored.ndim, zero.size, stored.ndim) if zero.size > 1 else ()
+    around = numpy.reshape(zero, shape).astype(numpy.int32)
     moved = change(stored.astype(numpy.int32) - around) + around
     quantized = view.add_constant(f"{wanted}_q", moved.astype(stored.dtype))
     # The scales' axis means something only where there are several; on a tensor of one axis it would be refused.
@@ -42,4 +43,4 @@ def changed_weights(view: GraphView, name: str, wanted: str, change: Callable[[A
 
 
 def _along(axis: int, size: int, rank: int) -> Sequence[int]:
-    return [size if index == axis and size > 1 else 1 for index in range(rank)]
+    return [size if index == axis else 1 for index in range(rank)]
