@@ -15,6 +15,7 @@ from qnn.prepare.rewrites.bounds import interval
 from qnn.prepare.rewrites.quantized_resize import is_right
 from qnn.prepare.rewrites.resize_axes import axes_of
 from qnn.prepare.rewrites.view import GraphView, attribute
+from qnn.prepare.rewrites.wide_constants import farthest, wide_constants
 
 Met = Iterator[tuple[NodeProto, str]]
 Matcher = Callable[[GraphView], Met]
@@ -84,6 +85,14 @@ def wide_integers(view: GraphView) -> Met:
                 yield node, f"of its int64 input {value.name!r} HTP sees the low 32 bits"
 
 
+def used_wide_constant(view: GraphView) -> Met:
+    """An int64 constant beyond 32 bits that the rewrite wide-constants had to leave: its low 32 bits are another
+    number.
+    """
+    for node, name in wide_constants(view):
+        yield node, f"its constant {name!r} holds {farthest(view, name)}, and HTP takes the low 32 bits"
+
+
 def logarithm(view: GraphView) -> Met:
     """A Log whose argument may be what fp16 has as 0."""
     for node in view.nodes("Log"):
@@ -122,6 +131,7 @@ MATCHERS: Mapping[str, Matcher] = {
         cast_to_bool,
         long_sum,
         wide_integers,
+        used_wide_constant,
         logarithm,
         periodic,
         near_ties,

@@ -12,11 +12,12 @@ import numpy
 from qnn.chips.soc import Soc
 from qnn.errors.base import ForgeError
 from qnn.faults.probes import FLOAT_PROBES, Array, ProbeGraph
+from qnn.faults.probes_integers import INTEGER_PROBES
 from qnn.faults.probes_quantized import QUANTIZED_PROBES
 from qnn.faults.table import Shown
 from qnn.model.spec import InputSpec
 
-PROBES = {**FLOAT_PROBES, **QUANTIZED_PROBES}
+PROBES = {**FLOAT_PROBES, **INTEGER_PROBES, **QUANTIZED_PROBES}
 # An output is wrong when an element is off by more than this share of the output's largest magnitude.
 _WRONG = 0.02
 
@@ -55,7 +56,7 @@ def run_probe(request: ProbeRequest) -> Seen:
         _write(probe, Path("probe.onnx"), prepared=request.prepared)
     except ForgeError as error:
         return Seen(Shown.FAILS, f"{error.id} {error.message}")
-    float_graph = request.graph in FLOAT_PROBES
+    float_graph = request.graph not in QUANTIZED_PROBES
     try:
         compiling_session("probe.onnx", "probe_ctx.onnx", compile_options(request.soc, float_graph=float_graph))
         if not os.path.exists("probe_ctx.onnx"):

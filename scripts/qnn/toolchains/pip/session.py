@@ -70,7 +70,10 @@ def compiling_session(
 
 def loading_session(wrapper: str, soc_id: int) -> ort.InferenceSession:
     """A session that loads a wrapper ONNX and the context binary it names, and runs on the x86 HTP emulator."""
-    return _session(wrapper, {"soc_model": str(soc_id)}, {}, _WARNINGS)
+    session = _session(wrapper, {"soc_model": str(soc_id)}, {}, _WARNINGS)
+    # On an error ONNX Runtime would try again on the CPU, where no wrapper runs, and say only that.
+    session.disable_fallback()
+    return session
 
 
 def _session(model: str, provider: Mapping[str, str], config: Mapping[str, str], severity: int) -> ort.InferenceSession:
