@@ -44,6 +44,12 @@ def select(expressions: str | Sequence[str], table: ChipTable) -> tuple[Soc, ...
     return chosen
 
 
+def select_each(expressions: str | Sequence[str], table: ChipTable) -> tuple[tuple[Soc, ...], ...]:
+    """What each part alone means, in the table's order, those that take away left out. Raises what `select` raises."""
+    parts = [part for part in _parts(expressions) if not part.startswith("!")]
+    return tuple(select(part, table) for part in parts)
+
+
 def is_glob(part: str) -> bool:
     """Whether a part of an expression is a glob."""
     return not _GLOB.isdisjoint(part)

@@ -40,8 +40,8 @@ class BucketAxis:
 class HintRequest:
     """Look at one prepared graph (its files, the ONNX file first) as it is compiled for one chip.
 
-    `samples` are .npz files of its inputs. `integer_chips` are the model's targets that have no floating point, where
-    the model has no precision for them. The job works in the current folder, which is empty.
+    `samples` are .npz files of its inputs. `integer_chips` are the chips without floating point that the model asks
+    for as such, where it has no precision for them. The job works in the current folder, which is empty.
     """
 
     graph: str

@@ -13,7 +13,7 @@ from qnn.build.maker import limits_of, numbered
 from qnn.build.run import folders_of
 from qnn.build.variants import VariantBuilder
 from qnn.child import HostPool
-from qnn.chips.select import select
+from qnn.chips.select import select, select_each
 from qnn.chips.table import ChipTable, Soc, needs_fp16
 from qnn.hints.facts import BucketAxis, Hint, HintRequest
 from qnn.model.spec import Graph, Model
@@ -47,12 +47,22 @@ def targets_of(plan: BuildPlan, table: ChipTable) -> tuple[Target, ...]:
 
 
 def integer_chips(model: Model, table: ChipTable) -> tuple[str, ...]:
-    """The model's targets that have no floating point, when all its precisions need one."""
+    """The chips without floating point that the model asks for as such, when all its precisions need one.
+
+    Those are what a part of its targets means that means no other chip: `public`, `all` and wide globs take along what
+    there is, and nobody waits for a binary for it.
+    """
     if not all(needs_fp16(precision) for precision in model.precisions):
         return ()
     excluded = {soc.soc_id for exclusion in model.targets.exclude for soc in select(exclusion.socs, table)}
+    asked = {
+        soc.soc_id
+        for part in select_each(model.targets.socs, table)
+        if not any(soc.fp16 for soc in part)
+        for soc in part
+    }
     chips: Sequence[Soc] = select(model.targets.socs, table)
-    return tuple(soc.name for soc in chips if not soc.fp16 and soc.soc_id not in excluded)
+    return tuple(soc.name for soc in chips if soc.soc_id in asked - excluded)
 
 
 def bucket_axes(graph: Graph) -> tuple[BucketAxis, ...]:
@@ -82,7 +92,8 @@ def _hints(
     variant = target.variant
     prepared = builder.prepared(variant, graph)
     axes = bucket_axes(graph)
-    chips = integer_chips(variant.model, table)
+    # Of the whole model, so said of its first graph alone.
+    chips = integer_chips(variant.model, table) if graph == variant.model.graphs[0] else ()
     key = StageKey(
         "hints",
         code_digest(_CODE, store.code_memo),

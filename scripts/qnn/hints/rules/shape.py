@@ -55,7 +55,8 @@ BUCKET = Rule(
 INTEGER_CHIPS = Rule(
     id="QH11",
     title="integer-only chips among the targets of a float model",
-    why="Some chips' NPUs have no fp16. A float graph cannot run there at all, so these targets are left out.",
+    why="Some chips' NPUs have no fp16. A float graph cannot run there at all, so these targets are left out. Counted "
+    "are those that model.yaml asks for by name, or by a glob that means no others; not what `public` takes along.",
     change="Add a quantized source (w8a16 or w8a8, with Q/DQ nodes) and its precision, or exclude these chips with the "
     "reason in model.yaml.",
     look=_integer_chips,
