@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy
 from onnx import NodeProto, TensorProto
 
+from qnn.prepare.rewrites import quantized_average_pool as pool_form
+from qnn.prepare.rewrites import quantized_resize as resize_form
 from qnn.prepare.rewrites.bounds import interval
-from qnn.prepare.rewrites.quantized_resize import is_right
+from qnn.prepare.rewrites.pool_windows import windows
 from qnn.prepare.rewrites.resize_axes import axes_of
 from qnn.prepare.rewrites.view import GraphView, attribute
 from qnn.prepare.rewrites.wide_constants import farthest, wide_constants
@@ -55,9 +57,17 @@ def quantized_resize(view: GraphView) -> Met:
         if attribute(node, "mode", b"nearest") == b"nearest" or not view.is_quantized(node):
             continue
         axes = axes_of(view, node)
-        if axes is not None and not is_right(view, node, axes):
+        if axes is not None and not resize_form.is_right(view, node, axes):
             changing = [f"{axis.before} to {axis.after}" for axis in axes if axis.changes]
             yield node, f"it resizes {' and '.join(changing)}"
+
+
+def quantized_average_pool(view: GraphView) -> Met:
+    """A quantized AveragePool with padding that the rewrite quantized-average-pool had to leave."""
+    for node in view.nodes("AveragePool"):
+        found = windows(view, node) if view.is_quantized(node) else None
+        if found is not None and not pool_form.is_right(node, found):
+            yield node, f"its windows reach beyond the input by {[*found.begins, *found.ends]}"
 
 
 def cast_to_bool(view: GraphView) -> Met:
@@ -128,6 +138,7 @@ MATCHERS: Mapping[str, Matcher] = {
         clipped_bias,
         blockwise_weights,
         quantized_resize,
+        quantized_average_pool,
         cast_to_bool,
         long_sum,
         wide_integers,

@@ -103,6 +103,14 @@ def _resize(shape: tuple[int, ...], scales: tuple[float, ...]) -> ProbeGraph:
     return made.finish({"x": noise(*shape)})
 
 
+def _average_pool(size: int, kernel: int, stride: int, pad: int, **counting: int) -> ProbeGraph:
+    made = _Builder(8)
+    shape = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": [pad] * 4}
+    made.add("AveragePool", [made.activation("x", 0, 4)], "p", **shape, **counting)
+    made.activation("p", 0, 4, "y")
+    return made.finish({"x": numpy.abs(noise(1, 8, size, size)) + numpy.float32(0.3)})
+
+
 def _shared_constant() -> ProbeGraph:
     """x · clip(x + 3, 0, 6) / 6, with 3 and 6 stored as one 127."""
     made = _Builder(8)
@@ -169,6 +177,9 @@ QUANTIZED_PROBES: Mapping[str, Callable[[], ProbeGraph]] = {
     "layer-norm-two-axes-8-bits": _layer_norm_two_axes,
     "resize-scale-8-bits": lambda: _resize((1, 8, 10, 12), (1, 1, 0.65, 0.65)),
     "resize-3d-8-bits": lambda: _resize((1, 4, 5, 6, 7), (1, 1, 2, 2, 2)),
+    "average-pool-8-bits": lambda: _average_pool(10, 5, 3, 2),
+    "average-pool-counted-8-bits": lambda: _average_pool(10, 2, 2, 1, count_include_pad=1),
+    "average-pool-counted-ceil-8-bits": lambda: _average_pool(10, 5, 2, 1, count_include_pad=1, ceil_mode=1),
     "shared-constant": _shared_constant,
     "matmul-per-channel": _matmul_per_channel,
     "conv-transpose-groups": lambda: _conv_transpose(axis=1, group=8),

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import ModelProto, NodeProto, numpy_helper
 
+from qnn.faults.match import find_faults
 from tests.prepare.graphs import model, node, noise, operators, run, value
 from tests.prepare.rewrites.checks import assert_left, assert_rewritten, prepared_with
 
@@ -189,3 +190,64 @@ def test_constants_that_simplifying_shares_are_told_apart() -> None:
     constants = {tensor.name for tensor in after.graph.initializer}
     assert len([name for name in stored if name in constants]) == 2
     assert len({name for name in stored if name in constants}) == 2
+
+
+def pool(size: Sequence[int], kernel: Sequence[int], strides: Sequence[int], pads: Sequence[int], **more: int) -> Any:
+    """(the model, its input): AveragePool of two channels of positive numbers."""
+    shape = [1, 2, *size]
+    made = alone(
+        "AveragePool", shape, {}, [], kernel_shape=list(kernel), strides=list(strides), pads=list(pads), **more
+    )
+    return made, {"x": np.abs(noise(*shape))}
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_average_pool_without_its_padding(data: st.DataObject) -> None:
+    """Whatever is rewritten is the same, integer for integer, and has nothing left that the compiler gets wrong."""
+    rank = data.draw(st.integers(1, 3))
+    numbers = {name: data.draw(st.lists(st.integers(low, high), min_size=rank, max_size=rank)) for name, low, high in
+               (("size", 4, 9), ("kernel", 2, 4), ("strides", 1, 3), ("begins", 0, 3), ("ends", 0, 3))}  # fmt: skip
+    kernel = numbers["kernel"]
+    pads = [min(pad, size - 1) for name in ("begins", "ends") for pad, size in zip(numbers[name], kernel, strict=True)]
+    further = {"ceil_mode": data.draw(st.integers(0, 1)), "count_include_pad": data.draw(st.integers(0, 1))}
+    made, feeds = pool(numbers["size"], kernel, numbers["strides"], pads, **further)
+    changes, after = prepared_with(made, feeds)
+    for expected, got in zip(run(made, feeds), run(after, feeds), strict=True):
+        np.testing.assert_array_equal(got, expected)
+    if not any("not-rewritten" in change for change in changes):
+        assert find_faults(after) == ()
+
+
+@pytest.mark.parametrize(
+    ("size", "kernel", "strides", "pads", "more", "form"),
+    [
+        ([10, 10], [5, 5], [3, 3], [2, 2, 2, 2], {}, ["Slice", "AveragePool"] * 9 + ["Concat"] * 4),
+        ([11, 9], [3, 1], [1, 1], [1, 0, 1, 0], {}, ["Slice"] * 2 + ["AveragePool"] * 3 + ["Concat"]),
+        ([11, 11], [2, 2], [2, 2], [1, 1, 1, 1], {"count_include_pad": 1}, ["Conv"]),
+        ([10, 10], [3, 3], [2, 2], [0, 0, 0, 0], {"ceil_mode": 1}, ["AveragePool"]),
+        ([2, 2], [5, 5], [3, 3], [2, 2, 2, 2], {}, ["AveragePool"]),
+    ],
+)
+def test_forms_of_average_pool(
+    size: list[int], kernel: list[int], strides: list[int], pads: list[int], more: dict[str, int], form: list[str]
+) -> None:
+    made, feeds = pool(size, kernel, strides, pads, **more)
+    after = assert_rewritten(made, feeds, "quantized-average-pool", within=0)
+    assert sorted(between_quantizers(after)) == sorted(form)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "strides", "pads", "more"),
+    [
+        ([3, 3], [2, 2], [1, 1, 1, 1], {}),
+        ([5, 5], [1, 1], [2, 2, 2, 2], {}),
+        ([3, 3], [1, 1], [1, 1, 1, 1], {"count_include_pad": 1}),
+        ([4, 4], [4, 4], [0, 0, 0, 0], {}),
+    ],
+)
+def test_average_pool_that_is_right_is_left(
+    kernel: list[int], strides: list[int], pads: list[int], more: dict[str, int]
+) -> None:
+    made, feeds = pool([12, 12], kernel, strides, pads, **more)
+    assert assert_left(made, feeds, "quantized-average-pool") == []

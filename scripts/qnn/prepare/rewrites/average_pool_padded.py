@@ -23,19 +23,11 @@ def _apply(model: ModelProto) -> list[Change]:
     changes = []
     for node in view.nodes("AveragePool"):
         found = windows(view, node)
-        if found is None or not _is_faulty(node, found):
+        if found is None or view.is_quantized(node) or not _is_faulty(node, found):
             continue
         if not found.is_padded:
             _plain(view, node, str(node.input[0]), found)
             changes.append(applied(NAME, node, "ceil_mode removed: it changes nothing at this size"))
-            continue
-        if view.is_quantized(node) and _has_end_pads_only(node, found):
-            attributes = {**_attributes(found), "pads": [*found.begins, *found.ends]}
-            view.replace(node, "AveragePool", [str(node.input[0])], **attributes)
-            changes.append(applied(NAME, node, f"end pads {list(found.ends)} in place of ceil_mode"))
-            continue
-        if view.is_quantized(node):
-            changes.append(refused(NAME, node, "it is quantized, and its factors would need a scale of their own"))
             continue
         factors = _factors(node, found, view.opset())
         if factors is None or view.dtype(node.input[0]) != TensorProto.FLOAT:
@@ -57,13 +49,6 @@ def _is_faulty(node: NodeProto, found: Windows) -> bool:
     )
     right = len(found.sizes) == 2 and odd and not ceil and set(found.dilations) == {1}
     return not right
-
-
-def _has_end_pads_only(node: NodeProto, found: Windows) -> bool:
-    """Whether end pads that do not count are right: nothing before the input, and strides above 1."""
-    counted = attribute(node, "count_include_pad", 0)
-    ends = all(end < size for end, size in zip(found.ends, found.kernel, strict=True))
-    return not counted and not any(found.begins) and ends and min(found.strides) > 1
 
 
 def _replace(view: GraphView, node: NodeProto, found: Windows, factors: Array) -> None:
