@@ -9,6 +9,7 @@ import pytest
 from onnx import GraphProto, ModelProto, TensorProto
 
 from qnn.errors.graphs import ControlFlow, RandomOperator
+from qnn.model.spec import InputSpec
 from tests.prepare.graphs import INT64, model, node, noise, operators, prepared, run, specs, value
 
 
@@ -105,11 +106,11 @@ def test_a_branch_that_the_data_decides_is_named(tmp_path: Path) -> None:
                 ["y"],
                 name="choose",
                 then_branch=branch(node("Relu", ["x"], ["a"]), output="a"),
-                else_branch=branch(node("Neg", ["x"], ["a"]), output="a"),
+                else_branch=branch(node("Concat", ["x", "x"], ["a"], axis=0), output="a"),
             ),
         ],
         [value("x", [2])],
-        [value("y", [2])],
+        [value("y", None)],
         {"zero": np.float32(0)},
     )
     with pytest.raises(ControlFlow, match=r"node 'choose' \(If\)"):
@@ -124,12 +125,11 @@ def test_loops_are_named(tmp_path: Path) -> None:
     ).graph
     made = model(
         [node("Loop", ["times", "", "x"], ["y"], name="repeat", body=body)],
-        [value("x", [2])],
+        [value("x", [2]), value("times", [], INT64)],
         [value("y", [2])],
-        {"times": np.int64(3)},
     )
     with pytest.raises(ControlFlow, match=r"node 'repeat' \(Loop\)"):
-        prepared(made, tmp_path, specs(x=(2,)))
+        prepared(made, tmp_path, [*specs(x=(2,)), InputSpec("times", (), "int64")])
 
 
 def test_sequences_are_named(tmp_path: Path) -> None:

@@ -46,16 +46,31 @@ def _gather_layer() -> ProbeGraph:
     return graph(nodes, {"x": noise(1, 8, 8, 6), "at": _AT}, {"w": noise(8, 8, 1, 1)})
 
 
-def _uint8_image() -> ProbeGraph:
-    nodes = [
-        node("Conv", ["x", "w"], ["c"]),
-        node("Abs", ["c"], ["a"]),
-        node("Round", ["a"], ["r"]),
-        node("Cast", ["r"], ["y"], to=_UINT8),
-    ]
+def _behind_conv(dtype: int, *behind: NodeProto) -> ProbeGraph:
+    """Nodes from c [1, 3, 8, 8], whole numbers from 0 to 191 in no order, to y of a type."""
     identity = numpy.eye(3, dtype=numpy.float32).reshape(3, 3, 1, 1)
-    image = numpy.arange(192, dtype=numpy.float32).reshape(1, 3, 8, 8)
-    return graph(nodes, {"x": image}, {"w": identity}, {"y": _UINT8})
+    image = numpy.random.default_rng(0).permutation(192).astype(numpy.float32).reshape(1, 3, 8, 8)
+    return graph([node("Conv", ["x", "w"], ["c"]), *behind], {"x": image}, {"w": identity}, {"y": dtype})
+
+
+def _scatter_nd() -> ProbeGraph:
+    feeds = {"x": noise(6, 4), "at": numpy.array([[0], [-1]]), "new": noise(2, 4, seed=4)}
+    return graph([node("ScatterND", list(feeds), ["y"])], feeds)
+
+
+def _one_hot() -> ProbeGraph:
+    constants = {"depth": numpy.array(8), "values": numpy.array([-1, 2.5], numpy.float32)}
+    return graph([node("OneHot", ["x", "depth", "values"], ["y"])], {"x": numpy.array([[0, 3, -8, 7]])}, constants)
+
+
+def _is_inf() -> ProbeGraph:
+    nodes = [node("IsInf", ["x"], ["i"]), node("Where", ["i", "zero", "x"], ["y"])]
+    return graph(nodes, {"x": noise(2, 8)}, {"zero": numpy.float32(0)})
+
+
+def _gather_table() -> ProbeGraph:
+    feeds = {"at": numpy.array([[0, -1, 5, -20, 19, 3]], numpy.int32)}
+    return graph([node("Gather", ["t", "at"], ["y"])], feeds, {"t": noise(20, 8)})
 
 
 def _of_int32(op_type: str) -> ProbeGraph:
@@ -82,7 +97,18 @@ INTEGER_PROBES: Mapping[str, Callable[[], ProbeGraph]] = {
     "gather-elements": lambda: _elements("GatherElements"),
     "scatter-elements": lambda: _elements("ScatterElements"),
     "gather-layer": _gather_layer,
-    "uint8-image": _uint8_image,
+    "scatter-nd": _scatter_nd,
+    "gather-table": _gather_table,
+    "uint8-image": lambda: _behind_conv(
+        _UINT8, node("Abs", ["c"], ["a"]), node("Round", ["a"], ["r"]), node("Cast", ["r"], ["y"], to=_UINT8)
+    ),
+    "int64-image": lambda: _behind_conv(
+        _INT64, node("Cast", ["c"], ["n"], to=_INT32), node("Cast", ["n"], ["y"], to=_INT64)
+    ),
+    "arg-max-keepdims": lambda: _behind_conv(_INT64, node("ArgMax", ["c"], ["y"], axis=1)),
+    "arg-max-width": lambda: _behind_conv(_INT64, node("ArgMax", ["c"], ["y"], axis=-1, keepdims=0)),
+    "one-hot-negative": _one_hot,
+    "is-inf": _is_inf,
     "integer-neg": lambda: _of_int32("Neg"),
     "integer-sign": lambda: _of_int32("Sign"),
 }

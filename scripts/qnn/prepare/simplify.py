@@ -17,11 +17,12 @@ from typing import Any
 from onnx import ModelProto, NodeProto, TensorProto
 
 from qnn.prepare import shapes
-from qnn.prepare.branches import resolve_branches
+from qnn.prepare.branches import choose_branches, resolve_branches
 from qnn.prepare.canonical import sort_graph
 from qnn.prepare.constants import lift_constants
 from qnn.prepare.onnxsim_core import Simplifier, load_simplifier
 from qnn.prepare.prepared import Change
+from qnn.prepare.unroll import unroll
 from qnn.prepare.weights import bring_near, is_far, subgraphs
 
 PASSES = frozenset(
@@ -88,7 +89,9 @@ def simplify(model: ModelProto) -> tuple[ModelProto, list[Change]]:
         model, note = _simplify_once(shapes.infer(model))
         lift_constants(model)
         sort_graph(model)
-        resolved = resolve_branches(model)
+        resolved = resolve_branches(model) + unroll(model)
+        if not resolved:
+            model, resolved = choose_branches(model)
         changes += note + resolved
         if not resolved:
             break

@@ -22,12 +22,34 @@ def apply(model: ModelProto) -> list[Change]:
     for node in view.nodes("GatherND"):
         if view.is_quantized(node):
             continue
-        rows = None if attribute(node, "batch_dims", 0) else _rows(view, node)
+        if attribute(node, "batch_dims", 0):
+            if not _without_batch(view, node):
+                continue
+            changes.append(applied(NAME, node, "its batch dimensions are written as positions"))
+        rows = _rows(view, node)
         if rows is None:
-            changes.append(refused(NAME, node, "its positions are computed, or it has batch dimensions"))
+            changes.append(refused(NAME, node, "its positions are computed"))
         elif view.dtype(node.input[0]) in _TYPES:
             changes.append(_replace(view, node, rows))
     return changes
+
+
+def _without_batch(view: GraphView, node: NodeProto) -> bool:
+    """Write the batch dimensions as coordinates in front of the positions, in place; False where a shape is open."""
+    batch, places = int(attribute(node, "batch_dims")), view.shape(node.input[1])
+    if places is None:
+        return False
+    grid = numpy.moveaxis(numpy.indices(places[:-1], numpy.int64)[:batch], 0, -1)
+    positions = view.constant(node.input[1])
+    wanted = f"{node.output[0]}_positions"
+    if positions is not None:
+        at = view.add_constant(wanted, numpy.concatenate([grid, positions], axis=-1))
+    else:
+        in_front = view.add_constant(f"{wanted}_batch", grid)
+        at = view.add_node("Concat", [in_front, node.input[1]], wanted, axis=-1)
+    view.set_input(node, 1, at)
+    del node.attribute[:]
+    return True
 
 
 def _rows(view: GraphView, node: NodeProto) -> Array | None:
@@ -91,11 +113,11 @@ def _reshape(view: GraphView, name: str, shape: tuple[int, ...], wanted: str) ->
 REWRITE = Rewrite(
     name=NAME,
     title="GatherND at constant positions becomes Gather",
-    pattern="GatherND without batch dimensions whose indices are a constant (the mask code of transformers, once its "
-    "shapes are fixed)",
-    why="The compiler refuses GatherND of booleans. Constant positions in several dimensions are positions in one; "
-    "where they repeat along a dimension, as a padding mask does for every query, the result is expanded. Booleans "
-    "pass as 0 and 1. Nothing is computed, only moved.",
+    pattern="GatherND with batch dimensions; GatherND whose indices are a constant (the mask code of "
+    "transformers, once its shapes are fixed)",
+    why="The compiler refuses GatherND of booleans, and with batch dimensions. Constant positions in several "
+    "dimensions are positions in one; where they repeat along a dimension, as a padding mask does for "
+    "every query, the result is expanded. Booleans pass as 0 and 1. Nothing is computed, only moved.",
     default=True,
     apply=apply,
 )

@@ -38,6 +38,12 @@ def _neg(view: GraphView, node: NodeProto) -> str:
     return "0 - x"
 
 
+def _arg_min(view: GraphView, node: NodeProto) -> str:
+    negative = view.add_node("Sub", [_number(view, node, 0), node.input[0]], f"{node.output[0]}_negative")
+    view.replace(node, "ArgMax", [negative], **{a.name: attribute(node, a.name) for a in node.attribute})
+    return "ArgMax of 0 - x"
+
+
 def _sign(view: GraphView, node: NodeProto) -> str:
     below = view.add_node("Max", [node.input[0], _number(view, node, -1)], f"{node.output[0]}_above")
     view.replace(node, "Min", [below, _number(view, node, 1)])
@@ -103,6 +109,7 @@ def _sum_of(view: GraphView, node: NodeProto, terms: str) -> str:
 _AXES_ARE_INPUTS = 13
 
 _FORMS: Mapping[str, Callable[[GraphView, NodeProto], str]] = {
+    "ArgMin": _arg_min,
     "BitwiseAnd": _bitwise_and,
     "BitwiseNot": _bitwise_not,
     "Neg": _neg,
@@ -116,8 +123,8 @@ _FORMS: Mapping[str, Callable[[GraphView, NodeProto], str]] = {
 REWRITE = Rewrite(
     name=NAME,
     title="Operators that the compiler lacks for integers are written out",
-    pattern="Neg, Sign, Relu, ReduceL1, ReduceSumSquare and BitwiseNot of int32 or int64, Pow of them by a constant "
-    "from 2 to 8, BitwiseAnd with a constant of low bits",
+    pattern="ArgMin, Neg, Sign, Relu, ReduceL1, ReduceSumSquare and BitwiseNot of int32 or int64, Pow of them by a "
+    "constant from 2 to 8, BitwiseAnd with a constant of low bits",
     why="The compiler refuses them. As Sub, Min, Max, Mul, ReduceSum and Mod of integers they are exact.",
     default=True,
     apply=_apply,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
 from qnn.prepare.prepared import Change
@@ -30,6 +30,10 @@ def _apply(model: ModelProto) -> list[Change]:
         kept = columns - rows >= int(offset) if attribute(node, "upper", 1) else columns - rows <= int(offset)
         name = str(node.output[0])
         mask = view.add_constant(f"{name}_kept", kept)
+        if view.dtype(node.input[0]) == TensorProto.BOOL:  # ONNX Runtime has no Where of booleans
+            view.replace(node, "And", [mask, str(node.input[0])])
+            changes.append(applied(NAME, node, "And with a constant mask"))
+            continue
         zero = numpy.zeros((), tensor_dtype_to_np_dtype(view.dtype(node.input[0])))
         view.replace(node, "Where", [mask, str(node.input[0]), view.add_constant(f"{name}_zero", zero)])
         changes.append(applied(NAME, node, "Where by a constant mask"))

@@ -1,0 +1,117 @@
+"""Positions: of the best element, of one among many, in several dimensions, and of what is infinite."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+from tests.prepare.graphs import FLOAT, INT32, INT64, Array, model, node, noise, operators, run, value
+from tests.prepare.rewrites.checks import assert_left, assert_rewritten
+
+CONV = node("Conv", ["x", "w"], ["c"])
+WEIGHTS = {"w": np.eye(4, dtype=np.float32).reshape(4, 4, 1, 1)}
+IMAGE = {"x": np.round(noise(1, 4, 5, 6) * 3)}  # with ties
+
+
+@pytest.mark.parametrize("operator", ["ArgMax", "ArgMin"])
+@pytest.mark.parametrize(("axis", "keepdims", "last"), [(1, 1, 0), (-1, 0, 1), (2, 1, 1), (0, 0, 0)])
+def test_the_best_behind_a_conv_is_found_on_a_flat_tensor(operator: str, axis: int, keepdims: int, last: int) -> None:
+    best = node(operator, ["c"], ["y"], axis=axis, keepdims=keepdims, select_last_index=last)
+    made = model([CONV, best], [value("x", [1, 4, 5, 6])], [value("y", None, INT64)], WEIGHTS)
+    after = assert_rewritten(made, IMAGE, "arg-flat")
+    assert [name for name in operators(after) if name in ("Reshape", operator)] == ["Reshape", operator, "Reshape"]
+
+
+def test_the_best_channel_without_its_axis_and_one_that_is_no_output_stay() -> None:
+    channel = node("ArgMax", ["c"], ["y"], axis=1, keepdims=0)
+    made = model([CONV, channel], [value("x", [1, 4, 5, 6])], [value("y", None, INT64)], WEIGHTS)
+    assert assert_left(made, IMAGE, "arg-flat") == []
+    inner = [CONV, node("ArgMax", ["c"], ["a"], axis=2), node("Cast", ["a"], ["y"], to=FLOAT)]
+    made = model(inner, [value("x", [1, 4, 5, 6])], [value("y", None)], WEIGHTS)
+    assert assert_left(made, IMAGE, "arg-flat") == []
+
+
+def test_an_int64_output_behind_a_conv_is_cast_flat() -> None:
+    nodes = [CONV, node("Cast", ["c"], ["n"], to=INT32), node("Cast", ["n"], ["y"], to=INT64)]
+    made = model(nodes, [value("x", [1, 4, 5, 6])], [value("y", None, INT64)], WEIGHTS)
+    assert_rewritten(made, IMAGE, "cast-flat")
+
+
+@pytest.mark.parametrize("axis", [-1, 0, 1])
+@pytest.mark.parametrize(("values", "kind"), [([-1.0, 2.5], FLOAT), ([0, 1], INT64)])
+def test_one_hot_of_positions_from_either_end(axis: int, values: list[float], kind: int) -> None:
+    made = model(
+        [node("OneHot", ["i", "depth", "values"], ["y"], axis=axis)],
+        [value("i", [2, 3], INT64)],
+        [value("y", None, kind)],
+        {"depth": np.array([8]), "values": np.array(values, np.float32 if kind == FLOAT else np.int64)},
+    )
+    after = assert_rewritten(made, {"i": np.array([[0, -8, 3], [7, -1, 9]])}, "one-hot")
+    assert "OneHot" not in operators(after)
+
+
+def test_one_hot_of_the_best_stays() -> None:
+    """A position that ArgMax found is not negative."""
+    made = model(
+        [node("ArgMax", ["x"], ["a"], axis=1, keepdims=0), node("OneHot", ["a", "depth", "values"], ["y"])],
+        [value("x", [3, 8])],
+        [value("y", None)],
+        {"depth": np.array(8), "values": np.array([0, 1], np.float32)},
+    )
+    assert assert_left(made, {"x": noise(3, 8)}, "one-hot") == []
+
+
+@pytest.mark.parametrize("signs", [{}, {"detect_negative": 0}, {"detect_positive": 0}])
+def test_infinite_is_beyond_the_largest_number(signs: dict[str, Any]) -> None:
+    made = model(
+        [node("IsInf", ["x"], ["i"], **signs), node("Where", ["i", "zero", "x"], ["y"])],
+        [value("x", [1, 5])],
+        [value("y", [1, 5])],
+        {"zero": np.float32(7)},
+    )
+    feeds: dict[str, Array] = {"x": np.array([[1, np.inf, -np.inf, np.finfo(np.float32).max, -3]], np.float32)}
+    after = assert_rewritten(made, {"x": np.ones((1, 5), np.float32)}, "is-inf")
+
+    np.testing.assert_array_equal(run(after, feeds)[0], run(made, feeds)[0])
+
+
+@pytest.mark.parametrize("constant", [True, False])
+@pytest.mark.parametrize(("shape", "positions"), [((2, 5, 4), [[1], [-1]]), ((2, 5, 4), [[[0, 1], [4, -4]]] * 2)])
+def test_gather_nd_with_batch_dimensions(shape: tuple[int, ...], positions: Any, *, constant: bool) -> None:
+    at = np.array(positions, np.int64)
+    gather = node("GatherND", ["x", "at"], ["y"], batch_dims=1)
+    inputs = [value("x", shape)] if constant else [value("x", shape), value("at", at.shape, INT64)]
+    made = model([gather], inputs, [value("y", None)], {"at": at} if constant else {})
+    feeds = {"x": noise(*shape)} if constant else {"x": noise(*shape), "at": at}
+    after = assert_rewritten(made, feeds, "gather-nd", times=2 if constant else 1)
+    assert not any(a.name == "batch_dims" for n in after.graph.node for a in n.attribute)
+
+
+def test_scatter_nd_by_negative_coordinates() -> None:
+    feeds = {"x": noise(6, 4), "at": np.array([[0, -1], [-6, 2], [5, 3]]), "new": noise(3, seed=4)}
+    kinds = {"x": FLOAT, "at": INT64, "new": FLOAT}
+    inputs = [value(name, array.shape, kinds[name]) for name, array in feeds.items()]
+    made = model([node("ScatterND", list(feeds), ["y"])], inputs, [value("y", [6, 4])])
+    assert_rewritten(made, feeds, "computed-index")
+
+
+def test_a_triangle_of_booleans() -> None:
+    made = model(
+        [node("Trilu", ["x"], ["t"], upper=0), node("Cast", ["t"], ["y"], to=FLOAT)],
+        [value("x", [4, 5], TensorProto.BOOL)],
+        [value("y", [4, 5])],
+    )
+    assert "And" in operators(assert_rewritten(made, {"x": noise(4, 5) > 0}, "trilu-mask"))
+
+
+def test_the_smallest_integer() -> None:
+    made = model(
+        [node("ArgMin", ["x"], ["y"], axis=1)],
+        [value("x", [2, 4], INT32)],
+        [value("y", [2, 1], INT64)],
+    )
+    after = assert_rewritten(made, {"x": np.array([[3, -1, 5, -1], [70000, 9, 9, 8]], np.int32)}, "integer-plain")
+    assert operators(after) == ["Sub", "ArgMax"]
