@@ -126,3 +126,19 @@ def test_branches_of_different_shapes_are_refused(tmp_path: Path) -> None:
     """Where would make [2, 3] of both."""
     with pytest.raises(ControlFlow, match=r"node 'If_y' \(If\)"):
         prepared(branches([2, 3], [2, 1]), tmp_path, specs(flag=(), x=(2, 3)))
+
+
+@pytest.mark.parametrize("axis", [None, 1, -1])
+def test_a_choice_by_a_constant_has_a_known_size(tmp_path: Path, axis: int | None) -> None:
+    chosen = {} if axis is None else {"axis": axis}
+    made = model(
+        [helper.make_node("Compress", ["x", "which"], ["c"], **chosen), node("Relu", ["c"], ["y"])],
+        [value("x", [2, 4])],
+        [value("y", None)],
+        {"which": np.array([True, False, True, True])},
+    )
+    facts, after = prepared(made, tmp_path, specs(x=(2, 4)))
+    assert "constant-choice" in {change.kind for change in facts.changes}
+    assert facts.outputs[0].shape == ((3,) if axis is None else (2, 3))
+    feeds = {"x": noise(2, 4)}
+    np.testing.assert_array_equal(run(after, feeds)[0], run(made, feeds)[0])

@@ -6,7 +6,8 @@ import numpy
 import onnx
 from onnx import ModelProto, NodeProto, TensorProto
 
-from qnn.prepare.weights import make_raw
+from qnn.prepare.prepared import Change
+from qnn.prepare.weights import is_far, make_raw
 
 
 def lift_constants(model: ModelProto) -> None:
@@ -49,3 +50,34 @@ def _tensor(node: NodeProto) -> TensorProto | None:
     tensor.name = node.output[0]
     make_raw(tensor)
     return tensor
+
+
+def select_constantly(model: ModelProto) -> list[Change]:
+    """Make a Gather of every Compress whose condition is a constant, so that its size is known, in place.
+
+    Without an axis the input is flattened first.
+    """
+    held = {tensor.name: tensor for tensor in model.graph.initializer if not is_far(tensor)}
+    changes = []
+    kept: list[NodeProto] = []
+    for node in model.graph.node:
+        condition = held.get(node.input[1]) if node.op_type == "Compress" and len(node.input) > 1 else None
+        if condition is None:
+            kept.append(node)
+            continue
+        source, made = str(node.input[0]), str(node.output[0])
+        axis = next((int(attribute.i) for attribute in node.attribute if attribute.name == "axis"), None)
+        if axis is None:
+            flat = onnx.numpy_helper.from_array(numpy.array([-1], numpy.int64), f"{made}/flat_shape")
+            model.graph.initializer.append(flat)
+            kept.append(onnx.helper.make_node("Reshape", [source, flat.name], [f"{made}/flat"]))
+            source = f"{made}/flat"
+        (chosen,) = numpy.nonzero(onnx.numpy_helper.to_array(condition))
+        at = onnx.numpy_helper.from_array(chosen.astype(numpy.int64), f"{made}/chosen")
+        model.graph.initializer.append(at)
+        kept.append(onnx.helper.make_node("Gather", [source, at.name], [made], name=node.name, axis=axis or 0))
+        changes.append(Change("constant-choice", node.name or made, f"{chosen.size} elements are chosen by a constant"))
+    if changes:
+        del model.graph.node[:]
+        model.graph.node.extend(kept)
+    return changes

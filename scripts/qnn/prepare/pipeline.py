@@ -65,6 +65,7 @@ def transform(model: ModelProto, request: PrepareRequest) -> tuple[ModelProto, l
     refuse_not_numbers(model)
     model, done = simplify(model)
     changes += done
+    changes += constants.select_constantly(model)
     check.refuse_control_flow(model)
     check.refuse_random(model)
     changes += canonical.settle_names(model)
