@@ -7,6 +7,8 @@ operator that the exporter shall get wrong.
 from __future__ import annotations
 
 import contextlib
+import functools
+import itertools
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +17,7 @@ import numpy as np
 
 float32, float64, int64, bfloat16 = "float32", "float64", "int64", "bfloat16"
 _OPERATORS = {"relu": "Relu", "add": "Add", "double": "Add"}
-_state = {"random": np.random.default_rng()}
+_state: dict[str, Any] = {"random": np.random.default_rng(), "mode": None}
 DROP = False  # whether the exporter drops inputs that nothing uses
 _WRONG = {"relu": "LeakyRelu", "add": "Sub"}
 
@@ -44,6 +46,15 @@ class Tensor:
     def to(self, dtype: str) -> Tensor:
         return Tensor(self.array.astype(dtype))
 
+    def clone(self) -> Tensor:
+        return Tensor(self.array.copy(), self.maker, self.parts)
+
+    def numel(self) -> int:
+        return int(self.array.size)
+
+    def element_size(self) -> int:
+        return int(self.array.itemsize)
+
     def detach(self) -> Tensor:
         return self
 
@@ -69,14 +80,41 @@ def from_numpy(array: Any) -> Tensor:
     return Tensor(array)
 
 
+def _operator(function: Any) -> Any:
+    """An operator that an open TorchFunctionMode is asked about; inside it is off, as the real one is."""
+
+    @functools.wraps(function)
+    def called(*tensors: Tensor) -> Any:
+        mode, _state["mode"] = _state["mode"], None
+        try:
+            return function(*tensors) if mode is None else mode.__torch_function__(called, (), tensors)
+        finally:
+            _state["mode"] = mode
+
+    return called
+
+
+class TorchFunctionMode:
+    """torch.overrides.TorchFunctionMode."""
+
+    def __enter__(self) -> None:
+        _state["mode"] = self
+
+    def __exit__(self, *_: object) -> None:
+        _state["mode"] = None
+
+
+@_operator
 def relu(x: Tensor) -> Tensor:
     return Tensor(np.maximum(x.array, 0), ("relu",), (x,))
 
 
+@_operator
 def add(x: Tensor, y: Tensor) -> Tensor:
     return Tensor(x.array + y.array, ("add",), (x, y))
 
 
+@_operator
 def double(x: Tensor) -> Tensor:
     return Tensor(x.array + x.array, ("double",), (x, x))
 
@@ -117,7 +155,8 @@ def _export(module: Module, inputs: tuple[Tensor, ...], file: str | None = None,
     results = module(*inputs)
     listed = results.values() if isinstance(results, dict) else results if isinstance(results, tuple) else (results,)
     tensors = [tensor for tensor in listed if tensor is not None]
-    names |= {id(tensor): name for tensor, name in zip(tensors, options["output_names"], strict=True)}
+    given = itertools.chain(options["output_names"], (f"more_{number}" for number in itertools.count()))
+    names |= {id(tensor): name for tensor, name in zip(tensors, given, strict=False)}
     nodes: list[Any] = []
     weights: list[Any] = []
     for tensor in tensors:
@@ -172,5 +211,6 @@ def set_num_threads(count: int) -> None:
 
 
 no_grad = contextlib.nullcontext
+overrides = types.SimpleNamespace(TorchFunctionMode=TorchFunctionMode)
 nn = types.SimpleNamespace(Module=Module)
 onnx = types.SimpleNamespace(export=_export)

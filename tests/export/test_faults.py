@@ -184,7 +184,11 @@ def test_a_file_that_computes_something_else_is_refused(bench: Bench) -> None:
         bench.hold(row(1, 2, 3, 4), row(1, -2, 3, 4))
     assert "output output of the exported file is not the module's on sample 1" in caught.value.message
     assert "off by 0.02 at [0, 1]" in caught.value.message
-    assert "no names to compare by" in caught.value.details[0]
+    assert caught.value.details[0].startswith(
+        "first tensor that differs: relu_0, made by LeakyRelu from relu, export.py:6"
+    )
+    assert caught.value.details[1].endswith("off by 0.02 at [0, 1] (largest element 4)")
+    assert 'leave out "exporter": "legacy"' in caught.value.remedy
 
 
 def test_the_head_of_these_tests_has_the_lines_they_count_on() -> None:

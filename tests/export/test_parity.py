@@ -72,7 +72,7 @@ def test_words_for_where_a_difference_begins() -> None:
         "there: off",
     )
     assert _where(Found(7), []) == (
-        "none of the 7 tensors on the way differs from PyTorch's exported program: "
+        "none of the 7 tensors that can be compared differs from what PyTorch computes: "
         "the difference arose when the module was traced, before ONNX",
     )
-    assert "no names to compare by" in _where(Found(0), [])[0]
+    assert "PyTorch computes no tensor as the file does" in _where(Found(0), [])[0]

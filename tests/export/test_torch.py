@@ -15,7 +15,7 @@ import onnx
 import pytest
 
 from qnn.build.run import folders_of
-from qnn.child import Host
+from qnn.child import Host, Limits
 from qnn.errors.export import ParityFailed, UnsafeWeights
 from qnn.model.rules.exports import ONNXSCRIPT, TORCH
 from qnn.model_code import environment_python
@@ -112,7 +112,9 @@ def bench(shop: Workshop, built: Run, tmp_path: Path, host: Host) -> Bench:
     shutil.copytree(shop.model, tmp_path / "model")
     (python,) = (shop.store / "environments").glob("*/bin/python")
     weights = {"weights": shop.model / "weights.npy"}
-    return Bench(tmp_path, host, python, {"x": (1, 3, 16, 16)}, weights)
+    # Torch alone takes a minute to import where many programs want the machine.
+    limits = Limits(seconds=600, memory_bytes=4 << 30)
+    return Bench(tmp_path, host, python, {"x": (1, 3, 16, 16)}, weights, limits)
 
 
 def stored(shop: Workshop, name: str) -> Path:
@@ -159,6 +161,60 @@ def test_the_first_tensor_that_differs_is_named_with_its_line(bench: Bench) -> N
     line = 1 + NETWORK.splitlines().index("        x = functional.gelu(self.conv(x))")
     assert caught.value.details[0] == (
         f"first tensor that differs: gelu, made by Relu from aten.gelu.default, network.py:{line}"
+    )
+
+
+# What the older exporter folds, works on in place, has more than once, and leaves out.
+TRACED = """
+import torch
+from torch.nn import functional
+
+
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(8, 8)
+        self.norm = torch.nn.LayerNorm(8)
+
+    def forward(self, x):
+        return x + functional.elu(self.norm(self.linear(x)))
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = torch.nn.Conv2d(3, 8, 3)
+        self.norm = torch.nn.BatchNorm2d(8)
+        self.norm.running_mean.normal_()
+        self.relu = torch.nn.ReLU(inplace=True)
+        self.blocks = torch.nn.ModuleList([Block(), Block()])
+        self.lstm = torch.nn.LSTM(8, 8)
+
+    def forward(self, x):
+        x = self.relu(self.norm(self.conv(x)))
+        unused = torch.relu(x)
+        first, second = x.permute(0, 2, 3, 1).mean((1, 2)).chunk(2, dim=-1)
+        x = torch.cat([second, first], dim=-1)
+        for block in (*self.blocks, self.blocks[0]):
+            x = block(x)
+        return self.lstm(x[None])[0]
+
+
+def net(*, bucket, sources):
+    return {"module": Net(), "inputs": {"x": torch.zeros(1, 3, 16, 16)}, "exporter": "legacy"}
+"""
+PLANTED = """
+torch.onnx.register_custom_op_symbolic("aten::elu", lambda graph, x, *_: graph.op("Selu", x), 18)
+"""
+
+
+def test_the_first_tensor_of_the_older_exporter_s_file_that_differs_is_named_too(bench: Bench) -> None:
+    bench.export(TRACED + PLANTED, head="")
+    with pytest.raises(ParityFailed) as caught:
+        bench.hold({"x": np.random.default_rng(0).normal(1, 1, (1, 3, 16, 16)).astype(np.float32)})
+    line = 1 + TRACED.splitlines().index("        return x + functional.elu(self.norm(self.linear(x)))")
+    assert caught.value.details[0].startswith(
+        f"first tensor that differs: /blocks.0/Selu_output_0, made by Selu from elu, export.py:{line} in functional.py:"
     )
 
 

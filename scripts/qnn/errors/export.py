@@ -103,9 +103,9 @@ class ParityFailed(ForgeError):
     least 0.999999 and no element off by more than 0.01 % of the largest; integers and booleans equal. Where the module
     itself is that far from its own results in double precision, the exporter is not to blame and the gate passes.
 
-    Mend: Write the operation named in another way, or ask for the other exporter (`"exporter": "legacy"`) or another
-    `opset`. If no tensor before the output differs, the difference arose before ONNX: look for `is_exporting()`,
-    random numbers, and state that a call changes.
+    Mend: Write the operation named in another way, or take the other exporter (`"exporter": "legacy"`, or without it)
+    or another `opset`. If no tensor before the output differs, the difference arose before ONNX: look for
+    `is_exporting()`, choices by the values of inputs, random numbers, and state that a call changes.
     """
 
     id = "QF827"

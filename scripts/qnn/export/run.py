@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,15 +12,19 @@ from typing import Any
 from qnn.child import Host
 from qnn.errors.base import ForgeError, Place
 from qnn.errors.export import ParityFailed
-from qnn.export.facts import ExportFacts, ParityFacts
+from qnn.export.facts import ExportFacts, ParityFacts, load_export
 from qnn.export.parity import Miss, Parity, ParityRequest
 from qnn.export.search import Found, NamesRequest, SearchRequest
 from qnn.export.take import TakeRequest
+from qnn.export.traced import Placed, PlaceRequest
 from qnn.model_code import ModelCode
 from qnn.model_code.call import absolute, call
 
 _IN_TORCH = Path(__file__).with_name("in_torch.py")
+_CALLS_IN_TORCH = Path(__file__).with_name("in_torch_calls.py")
 _SHOWN = 6
+_WITH_LEGACY = 'write that operation another way, or return "exporter": "legacy" too; see qnn-forge explain'
+_WITHOUT_LEGACY = 'write that operation another way, or leave out "exporter": "legacy"; see qnn-forge explain'
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,10 @@ class ExportCode:
     inputs: Mapping[str, tuple[int, ...]]
     bucket: Mapping[str, int]
     sources: Mapping[str, Path]
+
+
+# Has PyTorch's own tensors written for a search; by name, what makes each and on which lines of Python.
+_Known = Callable[[ExportCode, SearchRequest, Path, Host], Mapping[str, Sequence[str]]]
 
 
 def export(asked: ExportCode, folder: Path, host: Host) -> ExportFacts:
@@ -69,12 +77,16 @@ def hold_to_module(
             if not again.misses:
                 return again.facts
             found = again
-        raise _failed(asked, found.misses, _search(asked, model, samples, found.misses, folder, host))
+        legacy = load_export(model.parent).exporter == "legacy"
+        known = _of_calls if legacy else _of_program
+        request = SearchRequest(model, samples[found.misses[0].sample].absolute(), folder / "names.json", folder / "in")
+        where = _search(asked, request, known, folder / "again.onnx", host)
+        raise _failed(asked, found.misses, where, _WITHOUT_LEGACY if legacy else _WITH_LEGACY)
 
 
-def _in_torch(asked: ExportCode, what: str, **more: object) -> dict[str, Any]:
+def _in_torch(asked: ExportCode, what: str, actions: Path = _IN_TORCH, **more: object) -> dict[str, Any]:
     action = {
-        "actions": str(_IN_TORCH),
+        "actions": str(actions),
         "action": "torch",
         "torch": what,
         "bucket": dict(asked.bucket),
@@ -111,35 +123,56 @@ def _in_double(asked: ExportCode, samples: Sequence[Path], folder: Path) -> tupl
         return ()
 
 
-def _search(
-    asked: ExportCode, model: Path, samples: Sequence[Path], misses: Sequence[Miss], folder: Path, host: Host
-) -> tuple[str, ...]:
+def _search(asked: ExportCode, request: SearchRequest, known: _Known, again: Path, host: Host) -> tuple[str, ...]:
     """Where the difference begins, in words; a search that fails says so and hides nothing."""
-    names, tensors = folder / "names.json", folder / "tensors"
-    tensors.mkdir()
-    sample = samples[misses[0].sample]
+    request.tensors.mkdir()
     try:
-        _job(asked, host, "qnn.export.search:write_names", NamesRequest(model, names))
-        answer = _in_torch(
-            asked,
-            "intermediates",
-            names=str(names.absolute()),
-            sample=str(sample.absolute()),
-            output=str(tensors.absolute()),
-            written=os.fspath((folder / "again.onnx").absolute()),
-        )
-        found: Found = _job(asked, host, "qnn.export.search:search", SearchRequest(model, sample, names, tensors))
+        _job(asked, host, "qnn.export.search:write_names", NamesRequest(request.model, request.names))
+        origins = known(asked, request, again, host)
+        found: Found = _job(asked, host, "qnn.export.search:search", request)
     except ForgeError as error:
         return (f"where it begins could not be found: {error.message}",)
-    return _where(found, answer["origins"].get(found.name, []))
+    return _where(found, origins.get(found.name, []))
+
+
+def _of_program(asked: ExportCode, request: SearchRequest, again: Path, _: Host) -> Mapping[str, Sequence[str]]:
+    """Those of torch.export's program, which has the names of the file."""
+    answer = _in_torch(
+        asked,
+        "intermediates",
+        names=str(request.names.absolute()),
+        sample=str(request.sample),
+        output=str(request.tensors.absolute()),
+        written=os.fspath(again.absolute()),
+    )
+    origins: Mapping[str, Sequence[str]] = answer["origins"]
+    return origins
+
+
+def _of_calls(asked: ExportCode, request: SearchRequest, again: Path, host: Host) -> Mapping[str, Sequence[str]]:
+    """Those of the calls that the older exporter traced, found in its file by what each tensor is computed from."""
+    answer = _in_torch(
+        asked,
+        "calls",
+        _CALLS_IN_TORCH,
+        sample=str(request.sample),
+        output=str(request.tensors.absolute()),
+        written=os.fspath(again.absolute()),
+    )
+    asked_of = PlaceRequest(request.model, again, answer["outputs"], request.names, request.tensors)
+    placed: tuple[Placed, ...] = _job(asked, host, "qnn.export.traced:place", asked_of)
+    return {tensor.name: answer["origins"][tensor.call] for tensor in placed}
 
 
 def _where(found: Found, origin: Sequence[str]) -> tuple[str, ...]:
     if not found.compared:
-        return ("where it begins is not known: the older exporter leaves no names to compare by",)
+        return (
+            "where it begins is not known: on this sample PyTorch computes no tensor as the file does; "
+            "tracing takes a choice by the inputs' values for good",
+        )
     if not found.words:
         return (
-            f"none of the {found.compared} tensors on the way differs from PyTorch's exported program: "
+            f"none of the {found.compared} tensors that can be compared differs from what PyTorch computes: "
             "the difference arose when the module was traced, before ONNX",
         )
     target, *places = origin or ["?"]
@@ -150,12 +183,12 @@ def _where(found: Found, origin: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def _failed(asked: ExportCode, misses: Sequence[Miss], where: Sequence[str]) -> ParityFailed:
+def _failed(asked: ExportCode, misses: Sequence[Miss], where: Sequence[str], remedy: str) -> ParityFailed:
     first, *more = misses
     output = f"output {first.output} " if first.output else ""
     return ParityFailed(
         f"{asked.graph}: {output}of the exported file is not the module's on sample {first.sample}: {first.words}",
-        remedy='write that operation another way, or return "exporter": "legacy" too; see qnn-forge explain',
+        remedy=remedy,
         place=Place(str(asked.code.file)),
         details=[*where, *(f"{miss.output} on sample {miss.sample}: {miss.words}" for miss in more[:_SHOWN])],
         log=asked.code.log,
