@@ -108,6 +108,15 @@ INTEGER_PROBES: Mapping[str, Callable[[], ProbeGraph]] = {
     "arg-max-keepdims": lambda: _behind_conv(_INT64, node("ArgMax", ["c"], ["y"], axis=1)),
     "arg-max-width": lambda: _behind_conv(_INT64, node("ArgMax", ["c"], ["y"], axis=-1, keepdims=0)),
     "one-hot-negative": _one_hot,
+    "cum-sum-reverse": lambda: graph(
+        [node("CumSum", ["x", "axis"], ["y"], exclusive=1, reverse=1)], {"x": noise(2, 16)}, {"axis": numpy.array(1)}
+    ),
+    "reverse-sequence": lambda: graph(
+        [node("ReverseSequence", ["x", "lengths"], ["y"], batch_axis=1, time_axis=0)],
+        {"x": noise(6, 3, 4)},
+        {"lengths": numpy.array([6, 3, 1])},
+    ),
+    "eye-like": lambda: graph([node("EyeLike", ["x"], ["e"], k=1), node("Add", ["x", "e"], ["y"])], {"x": noise(4, 6)}),
     "is-inf": _is_inf,
     "integer-neg": lambda: _of_int32("Neg"),
     "integer-sign": lambda: _of_int32("Sign"),

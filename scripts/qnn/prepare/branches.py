@@ -45,13 +45,18 @@ def resolve_branches(model: ModelProto) -> list[Change]:
     return changes
 
 
+_WHERE = 9  # the opset that has it
+
+
 def choose_branches(model: ModelProto) -> tuple[ModelProto, list[Change]]:
     """The model with both branches of every If of the main graph computed and one of their results chosen by Where.
 
     An If whose branches make results of different or unknown shapes is left, and so is one inside a branch, for the
     next call. Nodes are left in an order that need not be topological.
     """
-    changes = []
+    changes: list[Change] = []
+    if max((int(o.version) for o in model.opset_import if o.domain in ("", "ai.onnx")), default=1) < _WHERE:
+        return model, changes
     for name in [node.output[0] for node in model.graph.node if node.op_type == "If"]:
         chosen = _with_choice(model, name)
         if chosen is not None:

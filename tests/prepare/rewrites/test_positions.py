@@ -115,3 +115,48 @@ def test_the_smallest_integer() -> None:
     )
     after = assert_rewritten(made, {"x": np.array([[3, -1, 5, -1], [70000, 9, 9, 8]], np.int32)}, "integer-plain")
     assert operators(after) == ["Sub", "ArgMax"]
+
+
+def test_old_opsets_without_comparisons_of_integers_are_left() -> None:
+    made = model(
+        [node("Gather", ["t", "at"], ["y"])],
+        [value("at", [3], INT32)],
+        [value("y", [3, 2])],
+        {"t": noise(5, 2)},
+        opset=8,
+        ir=4,
+    )
+    assert assert_left(made, {"at": np.array([1, 0, 4], np.int32)}, "computed-index") == []
+
+
+@pytest.mark.parametrize("signs", [{"exclusive": 1}, {"reverse": 1}, {"exclusive": 1, "reverse": 1}])
+@pytest.mark.parametrize(("shape", "axis"), [((2, 7, 3), 1), ((5, 1), -1)])
+def test_running_sums_from_either_end(signs: dict[str, Any], shape: tuple[int, ...], axis: int) -> None:
+    x = np.random.default_rng(0).integers(-9, 9, shape).astype(np.int32)
+    made = model(
+        [node("CumSum", ["x", "axis"], ["y"], **signs)],
+        [value("x", shape, INT32)],
+        [value("y", shape, INT32)],
+        {"axis": np.array(axis)},
+    )
+    after = assert_rewritten(made, {"x": x}, "sequence-plain")
+    assert not any(a.name in ("exclusive", "reverse") for n in after.graph.node for a in n.attribute)
+
+
+@pytest.mark.parametrize(("time", "batch"), [(0, 1), (1, 0)])
+def test_sequences_of_known_lengths_are_reversed(time: int, batch: int) -> None:
+    shape = (6, 3, 2) if time == 0 else (3, 6, 2)
+    made = model(
+        [node("ReverseSequence", ["x", "n"], ["y"], time_axis=time, batch_axis=batch)],
+        [value("x", shape)],
+        [value("y", shape)],
+        {"n": np.array([6, 3, 1])},
+    )
+    assert_rewritten(made, {"x": noise(*shape)}, "sequence-plain")
+
+
+def test_a_unit_matrix() -> None:
+    nodes = [node("EyeLike", ["x"], ["e"], k=-1, dtype=INT32), node("Cast", ["e"], ["f"], to=FLOAT)]
+    made = model([*nodes, node("Add", ["f", "x"], ["y"])], [value("x", [4, 6])], [value("y", [4, 6])])
+    after = assert_rewritten(made, {"x": noise(4, 6)}, "sequence-plain")
+    assert "EyeLike" not in operators(after)

@@ -149,3 +149,10 @@ def test_float_constants_are_not_concerned() -> None:
         [node("Min", ["x", "far"], ["y"])], [value("x", [2, 3])], [value("y", [2, 3], FLOAT)], {"far": np.float32(1e12)}
     )
     assert assert_left(made, {"x": np.ones((2, 3), np.float32)}, NAME) == []
+
+
+def test_an_opset_without_less_or_equal_is_left() -> None:
+    made = wide([node("Less", ["i", "far"], ["y"])], {"far": [2**40]}, BOOL)
+    made.opset_import[0].version = 11
+    [said] = assert_left(made, {"ids": IDS}, NAME)
+    assert said.endswith("opset 11 has no comparison that holds for equal numbers")

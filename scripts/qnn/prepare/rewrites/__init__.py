@@ -40,6 +40,7 @@ MODULES: tuple[str, ...] = (
     "trilu_mask",
     "small_integers",
     "top_k_ties",
+    "sequence_plain",
     "one_hot",
     "is_inf",
     "integer_plain",

@@ -13,11 +13,15 @@ from qnn.prepare.rewrites.bounds import interval
 from qnn.prepare.rewrites.view import Array, GraphView, attribute
 
 NAME = "computed-index"
+# From here on Less takes integers, and Where exists.
+_LESS_OF_INTEGERS = 9
 
 
 def _apply(model: ModelProto) -> list[Change]:
     view = GraphView(model)
-    changes = []
+    changes: list[Change] = []
+    if view.opset() < _LESS_OF_INTEGERS:
+        return changes
     for node in view.nodes("Gather", "GatherElements", "ScatterElements", "ScatterND"):
         shape, places = view.shape(node.input[0]), view.shape(node.input[1])
         indices = str(node.input[1])

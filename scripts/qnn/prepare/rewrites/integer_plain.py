@@ -15,6 +15,8 @@ from qnn.prepare.rewrites.view import GraphView, attribute
 NAME = "integer-plain"
 _INTEGERS = frozenset({TensorProto.INT32, TensorProto.INT64})
 _LARGEST_POWER = 8
+# From here on Max and Min take integers; Relu does later.
+_MAX_OF_INTEGERS = 12
 
 
 def _apply(model: ModelProto) -> list[Change]:
@@ -45,6 +47,8 @@ def _arg_min(view: GraphView, node: NodeProto) -> str:
 
 
 def _sign(view: GraphView, node: NodeProto) -> str:
+    if view.opset() < _MAX_OF_INTEGERS:
+        return ""
     below = view.add_node("Max", [node.input[0], _number(view, node, -1)], f"{node.output[0]}_above")
     view.replace(node, "Min", [below, _number(view, node, 1)])
     return "Min and Max with 1 and -1"

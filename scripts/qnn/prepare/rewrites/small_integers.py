@@ -15,6 +15,7 @@ from qnn.prepare.rewrites.bounds import Interval, interval
 from qnn.prepare.rewrites.view import GraphView, attribute
 
 NAME = "small-integers"
+_MOD = 10  # the opset that has it
 _INT32, _FLOAT, _BOOL = TensorProto.INT32, TensorProto.FLOAT, TensorProto.BOOL
 _BYTES = frozenset({TensorProto.UINT8, TensorProto.INT8})
 _SMALL = frozenset({*_BYTES, TensorProto.UINT16, TensorProto.INT16})
@@ -164,7 +165,7 @@ def _wanted_of_cast(view: GraphView, node: NodeProto, wide: _Wide) -> int | None
     whole = view.dtype(source) in (_INT32, TensorProto.INT64)
     low, high = interval(view, source)
     info = numpy.iinfo(helper.tensor_dtype_to_np_dtype(target))
-    cut = whole and (low < info.min or high > info.max)
+    cut = whole and (low < info.min or high > info.max) and view.opset() >= _MOD
     return int(_INT32) if cut or target != TensorProto.UINT8 or wide.has(source) else None
 
 

@@ -16,6 +16,7 @@ from qnn.prepare.rewrites.base import Rewrite, applied, refused
 from qnn.prepare.rewrites.view import Array, GraphView
 
 NAME = "wide-constants"
+_WITH_EQUALITY = 12  # the opset that has LessOrEqual and GreaterOrEqual
 _LEAST, _MOST = -(2**31), 2**31 - 1
 # The operator that says the same of a constant less or more by 1: x < k is x <= k - 1.
 _TURNED = {
@@ -109,6 +110,8 @@ def _compare(view: GraphView, node: NodeProto, index: int, ordered: set[str]) ->
         return refused(NAME, node, f"{node.input[index]} has values beyond both ends of 32 bits")
     # The end itself has to fall on the right side: x < 2^31 holds for 2^31 - 1, which is x <= 2^31 - 1.
     if operator in (("Less", "GreaterOrEqual") if above else ("LessOrEqual", "Greater")):
+        if view.opset() < _WITH_EQUALITY:
+            return refused(NAME, node, f"opset {view.opset()} has no comparison that holds for equal numbers")
         operator, step = _TURNED[operator]
         if (values == (_LEAST if step < 0 else _MOST)).any():
             return refused(NAME, node, f"{node.input[index]} has values beyond one end of 32 bits, and the other end")
