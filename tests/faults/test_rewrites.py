@@ -20,8 +20,8 @@ REWRITTEN = [
 ]
 # Right on HTP only, which takes the last of equal values first.
 _TIES = "top-k-ties"
-# A sum in 16 bits may round to the neighbouring 8-bit step.
-_LOOSE = {"cum-sum-8-bits": 1 / 254}
+# A sum in 16 bits may round to the neighbouring 8-bit step; ONNX Runtime's Sigmoid of -10 is off by 0.05 %.
+_LOOSE = {"cum-sum-8-bits": 1 / 254, "log-sigmoid": 1e-3}
 
 
 @pytest.mark.parametrize(("rewrite", "probe"), sorted(set(REWRITTEN)))

@@ -191,6 +191,47 @@ def _reduce_l2() -> ProbeGraph:
     return graph([node("ReduceL2", ["x"], ["y"], axes=[-1])], {"x": noise(1, 8, 768, scale=20)})
 
 
+def _log_softmax() -> ProbeGraph:
+    nodes = [node("Add", ["s", "m"], ["a"]), node("LogSoftmax", ["a"], ["p"], axis=-1), node("Exp", ["p"], ["y"])]
+    mask = numpy.triu(numpy.full((16, 16), -3.4e38, numpy.float32), 1)
+    return graph(nodes, {"s": noise(1, 4, 16, 16, scale=3)}, {"m": mask})
+
+
+def _log_sigmoid() -> ProbeGraph:
+    x = numpy.linspace(-10, 10, 64, dtype=numpy.float32).reshape(1, 64)
+    return graph([node("Sigmoid", ["x"], ["s"]), node("Log", ["s"], ["y"])], {"x": x})
+
+
+def _tanh_written() -> ProbeGraph:
+    x = numpy.linspace(-30, 30, 64, dtype=numpy.float32).reshape(1, 64)
+    nodes = [node("Mul", ["x", "two"], ["d"]), node("Exp", ["d"], ["e"]), node("Sub", ["e", "one"], ["a"])]
+    nodes += [node("Add", ["e", "one"], ["b"]), node("Div", ["a", "b"], ["y"])]
+    return graph(nodes, {"x": x}, {"two": numpy.float32(2), "one": numpy.float32(1)})
+
+
+def _gemm_alpha() -> ProbeGraph:
+    constants = {"w": noise(32, 8, seed=1), "c": noise(8, seed=2)}
+    return graph([node("Gemm", ["x", "w", "c"], ["y"], alpha=0.25, beta=2.0)], {"x": noise(4, 32)}, constants)
+
+
+def _batch_norm_training() -> ProbeGraph:
+    constants = {"s": noise(8, seed=1), "b": noise(8, seed=2), "m": noise(8, seed=3), "v": numpy.abs(noise(8, seed=4))}
+    nodes = [node("BatchNormalization", ["x", "s", "b", "m", "v"], ["y", "rm", "rv"], training_mode=1)]
+    return graph(nodes, {"x": noise(2, 8, 6, 6, scale=3)}, constants)
+
+
+def _attention_bool() -> ProbeGraph:
+    feeds = {name: noise(1, 2, 8, 4, seed=seed) for seed, name in enumerate("qkv")}
+    mask = {"m": numpy.tril(numpy.ones((1, 1, 8, 8), bool))}
+    return graph([node("Attention", ["q", "k", "v", "m"], ["y"])], feeds, mask, opset=23)
+
+
+def _group_norm_18() -> ProbeGraph:
+    constants = {"g": noise(2, seed=1), "b": noise(2, seed=2)}
+    nodes = [node("GroupNormalization", ["x", "g", "b"], ["y"], num_groups=2)]
+    return graph(nodes, {"x": noise(1, 8, 6, 6)}, constants, opset=18)
+
+
 def _group_norm() -> ProbeGraph:
     middle = [node("GroupNormalization", ["a", "g", "b"], ["m"], num_groups=4)]
     return between_convs(middle, {"g": noise(8, seed=3), "b": noise(8, seed=4)})
@@ -256,6 +297,21 @@ FLOAT_PROBES: Mapping[str, Callable[[], ProbeGraph]] = {
     "integer-division": lambda: _integers("Div", (0, 5, -5, 7, -7, -2049, -4097, 70000), 2),
     "integer-arg-max": _compare,
     "layer-norm-two-axes": _layer_norm,
+    "log-softmax-masked": _log_softmax,
+    "log-softmax-spread": lambda: one("LogSoftmax", noise(2, 8, 96, scale=200), axis=1),
+    "log-sigmoid": _log_sigmoid,
+    "tanh-written-out": _tanh_written,
+    "softsign": lambda: one("Softsign", noise(2, 48, scale=3)),
+    "asinh": lambda: one("Asinh", numpy.linspace(-1000, 1000, 96, dtype=numpy.float32).reshape(2, 48)),
+    "pow-by-integer": lambda: graph([node("Pow", ["x", "two"], ["y"])], {"x": noise(2, 48)}, {"two": numpy.array(2)}),
+    "reduce-l1": lambda: one("ReduceL1", noise(2, 6, 32), axes=[-1]),
+    "gemm-alpha": _gemm_alpha,
+    "cum-sum-exclusive": lambda: graph(
+        [node("CumSum", ["x", "axis"], ["y"], exclusive=1, reverse=1)], {"x": noise(2, 24)}, {"axis": numpy.array(1)}
+    ),
+    "batch-norm-training": _batch_norm_training,
+    "group-norm-18": _group_norm_18,
+    "attention-bool-mask": _attention_bool,
     "rms-norm-short-rows": lambda: graph(
         [node("RMSNormalization", ["x", "g"], ["y"], axis=-1)],
         {"x": noise(2, 16, 32)},
