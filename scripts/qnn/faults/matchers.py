@@ -13,6 +13,7 @@ from onnx import NodeProto, TensorProto
 
 from qnn.prepare.rewrites import quantized_average_pool as pool_form
 from qnn.prepare.rewrites import quantized_resize as resize_form
+from qnn.prepare.rewrites import quantized_unsigned as signed_form
 from qnn.prepare.rewrites.bounds import interval
 from qnn.prepare.rewrites.pool_windows import windows
 from qnn.prepare.rewrites.resize_axes import axes_of
@@ -28,6 +29,9 @@ _BIAS = 2
 # Behind as many steps a running sum in fp16 is off by a hundredth and more (measured: 0.9 % at 1024).
 _LONG_SUM = 1000
 _FP16_LOG_FLOOR = 6e-8
+_16_BITS = (TensorProto.UINT16, TensorProto.INT16)
+# Finer steps of a 16-bit logarithm leave the compiler's fixed point.
+_LOG_STEP = 2.0**-14
 _WIDE_ANGLE = 100.0
 
 
@@ -68,6 +72,37 @@ def quantized_average_pool(view: GraphView) -> Met:
         found = windows(view, node) if view.is_quantized(node) else None
         if found is not None and not pool_form.is_right(node, found):
             yield node, f"its windows reach beyond the input by {[*found.begins, *found.ends]}"
+
+
+def signed_activations(view: GraphView) -> Met:
+    """Signed activations that the rewrite quantized-unsigned had to leave, before an operator that needs unsigned."""
+    for node in view.graph.node:
+        if signed_form.needs(view, node):
+            yield node, f"its input {node.input[0]!r} is quantized to signed integers"
+
+
+def narrow_logarithm(view: GraphView) -> Met:
+    """A Log whose 16-bit result has steps of less than 2^-14."""
+    for node in view.nodes("Log"):
+        for user in view.users(node.output[0]):
+            scale = view.scalar(user.input[1]) if user.op_type == "QuantizeLinear" else None
+            if scale is not None and scale < _LOG_STEP and view.dtype(user.output[0]) in _16_BITS:
+                yield node, f"its result is quantized in steps of {scale:.3g}"
+
+
+def activations_by_channel(view: GraphView) -> Met:
+    """Activations with a scale for each channel."""
+    for node in view.nodes("QuantizeLinear"):
+        scale = view.shape(node.input[1])
+        if not view.is_constant(node.input[0]) and scale is not None and numpy.prod(scale) > 1:
+            yield node, f"{node.input[0]!r} has {int(numpy.prod(scale))} scales"
+
+
+def activations_of_4_bits(view: GraphView) -> Met:
+    """Activations quantized to 4 bits."""
+    for node in view.nodes("QuantizeLinear"):
+        if view.dtype(node.output[0]) in (TensorProto.UINT4, TensorProto.INT4) and not view.is_constant(node.input[0]):
+            yield node, f"{node.input[0]!r} is quantized to 4 bits"
 
 
 def cast_to_bool(view: GraphView) -> Met:
@@ -139,6 +174,10 @@ MATCHERS: Mapping[str, Matcher] = {
         blockwise_weights,
         quantized_resize,
         quantized_average_pool,
+        signed_activations,
+        narrow_logarithm,
+        activations_by_channel,
+        activations_of_4_bits,
         cast_to_bool,
         long_sum,
         wide_integers,

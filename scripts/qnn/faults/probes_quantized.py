@@ -95,11 +95,11 @@ def _layer_norm_two_axes() -> ProbeGraph:
     return made.finish({"x": noise(2, 5, 6, 8)})
 
 
-def _resize(shape: tuple[int, ...], scales: tuple[float, ...]) -> ProbeGraph:
+def _resize(shape: tuple[int, ...], scales: tuple[float, ...], end: float = 4) -> ProbeGraph:
     made = _Builder(8)
     made.constants["scales"] = numpy.array(scales, numpy.float32)
     made.add("Resize", [made.activation("x", -4, 4), "", "scales"], "r", mode="linear")
-    made.activation("r", -4, 4, "y")
+    made.activation("r", -end, end, "y")
     return made.finish({"x": noise(*shape)})
 
 
@@ -125,6 +125,71 @@ def _shared_constant() -> ProbeGraph:
     made.add("Div", [made.activation("m", -3, 24), "six"], "d")
     made.activation("d", -0.5, 4, "y")
     return made.finish({"x": noise(1, 8, 10, 12)})
+
+
+def _conv_clip(bits: int, *, apart: bool) -> ProbeGraph:
+    """Conv and Clip to 0 … 1.5, quantized from -1 to 4; with the Conv's result quantized as well, or not."""
+    made = _Builder(bits)
+    made.constants |= {"low": numpy.float32(0), "high": numpy.float32(1.5)}
+    conv = [made.activation("x", -4, 4), made.weights("w", noise(8, 3, 3, 3, seed=1, scale=0.3), axis=0)]
+    made.add("Conv", conv, "a", pads=[1] * 4)
+    made.add("Clip", [made.activation("a", -5, 5) if apart else "a", "low", "high"], "c")
+    made.activation("c", -1, 4, "y")
+    return made.finish({"x": noise(1, 3, 12, 12)})
+
+
+def _weights_only(block: int) -> ProbeGraph:
+    made = _Builder(8)
+    stored = numpy.random.default_rng(1).integers(-127, 127, (64, 32)).astype(numpy.int8)
+    shape = (64 // block, 32) if block else (32,)
+    made.constants |= {"w_q": stored, "w_s": numpy.full(shape, 0.004, numpy.float32)}
+    made.add("DequantizeLinear", ["w_q", "w_s"], "w", **({"axis": 0, "block_size": block} if block else {"axis": 1}))
+    made.add("MatMul", ["x", "w"], "y")
+    return made.finish({"x": noise(1, 16, 64)})
+
+
+def _signed(op_type: str, dtype: type, *, seen: bool = False, **attributes: Any) -> ProbeGraph:
+    """One operator of signed activations, or of a graph input that is (seen)."""
+    made = _Builder(8)
+    steps = numpy.iinfo(dtype).max
+    made.constants |= {"x_s": numpy.float32(4 / steps), "r_s": numpy.float32(1 / steps), "z": dtype(0)}
+    if not seen:
+        made.add("QuantizeLinear", ["x", "x_s", "z"], "x_q")
+    made.add("DequantizeLinear", ["x" if seen else "x_q", "x_s", "z"], "x_dq")
+    made.add(op_type, ["x_dq"], "r", **attributes)
+    made.add("QuantizeLinear", ["r", "r_s", "z"], "r_q")
+    made.add("DequantizeLinear", ["r_q", "r_s", "z"], "y")
+    x = numpy.clip(noise(1, 8, 10, 12), -3.9, 3.9)
+    return made.finish({"x": numpy.round(x * steps / 4).astype(dtype) if seen else x})
+
+
+def _one(op_type: str, bits: int, result: tuple[float, float], **attributes: Any) -> ProbeGraph:
+    made = _Builder(bits)
+    made.add(op_type, [made.activation("x", 0, 4)], "r", **attributes)
+    made.activation("r", *result, "y")
+    return made.finish({"x": numpy.clip(numpy.abs(noise(1, 8, 10, 12)), 0.5, 3.9)})
+
+
+def _activations_by_channel() -> ProbeGraph:
+    made = _Builder(8)
+    made.constants |= {"s": numpy.linspace(0.02, 0.05, 8, dtype=numpy.float32), "z": numpy.full(8, 128, numpy.uint8)}
+    made.add("QuantizeLinear", ["x", "s", "z"], "x_q", axis=1)
+    made.add("DequantizeLinear", ["x_q", "s", "z"], "x_dq", axis=1)
+    made.add("Conv", ["x_dq", made.weights("w", noise(8, 8, 3, 3, seed=1, scale=0.3), axis=0)], "c", pads=[1] * 4)
+    made.activation("c", -8, 8, "y")
+    return made.finish({"x": noise(1, 8, 10, 12)})
+
+
+def _activations_of_4_bits() -> ProbeGraph:
+    made = _Builder(8)
+    made.constants["s"] = numpy.float32(0.5)
+    made.add("QuantizeLinear", ["x", "s", "z"], "x_q")
+    made.add("DequantizeLinear", ["x_q", "s", "z"], "x_dq")
+    made.add("MatMul", ["x_dq", made.weights("w", noise(32, 24, seed=1))], "m")
+    made.activation("m", -20, 20, "y")
+    found = made.finish({"x": noise(1, 16, 32)})
+    found.model.graph.initializer.append(helper.make_tensor("z", TensorProto.UINT4, [], [8]))
+    return found
 
 
 def _matmul_per_channel() -> ProbeGraph:
@@ -176,10 +241,21 @@ QUANTIZED_PROBES: Mapping[str, Callable[[], ProbeGraph]] = {
     "layer-norm-int8-scale": _layer_norm,
     "layer-norm-two-axes-8-bits": _layer_norm_two_axes,
     "resize-scale-8-bits": lambda: _resize((1, 8, 10, 12), (1, 1, 0.65, 0.65)),
-    "resize-3d-8-bits": lambda: _resize((1, 4, 5, 6, 7), (1, 1, 2, 2, 2)),
+    "resize-3d-8-bits": lambda: _resize((1, 4, 5, 6, 7), (1, 1, 2, 2, 2), end=3),
     "average-pool-8-bits": lambda: _average_pool(10, 5, 3, 2),
     "average-pool-counted-8-bits": lambda: _average_pool(10, 2, 2, 1, count_include_pad=1),
     "average-pool-counted-ceil-8-bits": lambda: _average_pool(10, 5, 2, 1, count_include_pad=1, ceil_mode=1),
+    "relu-wide-range-8-bits": lambda: _conv_clip(8, apart=False),
+    "clip-wide-range-16-bits": lambda: _conv_clip(16, apart=True),
+    "weights-only": lambda: _weights_only(0),
+    "weights-only-blocks": lambda: _weights_only(32),
+    "softmax-int8": lambda: _signed("Softmax", numpy.int8, axis=-1),
+    "softmax-int8-seen": lambda: _signed("Softmax", numpy.int8, seen=True, axis=-1),
+    "average-pool-int16": lambda: _signed("AveragePool", numpy.int16, kernel_shape=[2, 2], strides=[2, 2]),
+    "space-to-depth-8-bits": lambda: _one("SpaceToDepth", 8, (0, 3.2), blocksize=2),
+    "log-16-bits": lambda: _one("Log", 16, (-0.7, 1.4)),
+    "activations-by-channel": _activations_by_channel,
+    "activations-4-bits": _activations_of_4_bits,
     "shared-constant": _shared_constant,
     "matmul-per-channel": _matmul_per_channel,
     "conv-transpose-groups": lambda: _conv_transpose(axis=1, group=8),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from onnx import ModelProto, NodeProto, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from qnn.faults.match import find_faults
 from tests.prepare.graphs import model, node, noise, operators, run, value
@@ -36,10 +36,11 @@ def through(name: str, output: str, of: str = "") -> list[NodeProto]:
 def alone(
     op_type: str, shape: Sequence[int], constants: Mapping[str, Any], inputs: Sequence[str], **attributes: Any
 ) -> ModelProto:
-    """One operator between Q/DQ of opset 21; bits=8 unless given."""
-    bits = attributes.pop("bits", 8)
+    """One operator between Q/DQ of opset 21; bits=8 unless given; alike: of the same parameters on both sides."""
+    bits, alike = attributes.pop("bits", 8), attributes.pop("alike", False)
     nodes = [*through("x", "x_dq"), node(op_type, ["x_dq", *inputs], ["r"], **attributes), *through("r", "y")]
-    own = {**parameters("x", -3, 3, bits), **parameters("r", -2.5, 2.75, bits), **constants}
+    low, high = (-3.0, 3.0) if alike else (-2.5, 2.75)
+    own = {**parameters("x", -3, 3, bits), **parameters("r", low, high, bits), **constants}
     return model(nodes, [value("x", shape)], [value("y", None)], own, opset=21, ir=10)
 
 
@@ -93,6 +94,7 @@ def test_resize_of_any_length_and_place(size: int, scale: float, rank: int) -> N
     [
         ([1, 3, 10, 12], [1, 1, 2, 1.5], {}),
         ([1, 3, 10], [1, 1, 2], {}),
+        ([1, 2, 4, 5, 6], [1, 1, 2, 2, 2], {"alike": True}),
         ([1, 3, 10, 12], [1, 1, 2.35, 2.35], {"coordinate_transformation_mode": "align_corners"}),
     ],
 )
@@ -251,3 +253,135 @@ def test_average_pool_that_is_right_is_left(
 ) -> None:
     made, feeds = pool([12, 12], kernel, strides, pads, **more)
     assert assert_left(made, feeds, "quantized-average-pool") == []
+
+
+def layer(behind: Sequence[NodeProto], result: Mapping[str, Any], *, weights: str = "channels") -> ModelProto:
+    """x → Conv by int8 weights → `behind`, from c to r, then Q with r_s and r_z (none without them) → y."""
+    stored = np.random.default_rng(3).integers(-127, 127, (4, 3, 3, 3)).astype(np.int8)
+    scale = np.linspace(0.002, 0.004, 4, dtype=np.float32) if weights == "channels" else np.float32(0.003)
+    nodes = [
+        *through("x", "x_dq"),
+        node("DequantizeLinear", ["w_q", "w_s"], ["w"], axis=0),
+        node("Conv", ["x_dq", "w"], ["c"]),
+        *behind,
+    ]
+    if result:
+        given = [name for name in ("r_s", "r_z") if name in result]
+        nodes += [node("QuantizeLinear", ["r", *given], ["r_q"]), node("DequantizeLinear", ["r_q", *given], ["y"])]
+    own = {"w_q": stored, "w_s": scale, **parameters("x", -3, 3), **result}
+    read = {name for entry in nodes for name in entry.input}
+    constants = {name: array for name, array in own.items() if name in read}
+    return model(nodes, [value("x", [1, 3, 8, 9])], [value("y", None)], constants, opset=21, ir=10)
+
+
+BOUNDS = {"low": np.float32(0.0), "high": np.float32(1.3)}
+
+
+@pytest.mark.parametrize(
+    ("operator", "result"),
+    [
+        (["Relu", "c"], {"r_s": np.float32(0.03), "r_z": np.int8(0)}),
+        (["Relu", "c"], {"r_s": np.float32(0.03)}),
+        (["Relu", "c"], {"r_s": np.float32(0.0001), "r_z": np.uint16(30000)}),
+        (["Clip", "c", "low", "high"], {"r_s": np.float32(0.03), "r_z": np.uint8(40), **BOUNDS}),
+        (["Clip", "c", "", "high"], {"r_s": np.float32(0.017), "r_z": np.uint8(100), **BOUNDS}),
+    ],
+)
+def test_relu_behind_a_layer_is_quantized_apart(operator: list[str], result: dict[str, Any]) -> None:
+    made = layer([node(operator[0], operator[1:], ["r"])], result)
+    after = assert_rewritten(made, {"x": noise(1, 3, 8, 9)}, "quantized-activation", within=0)
+    assert between_quantizers(after)[:2] == ["Conv", operator[0]]
+
+
+def test_relu_that_the_range_does_is_left() -> None:
+    made = layer([node("Relu", ["c"], ["r"])], {"r_s": np.float32(0.03), "r_z": np.uint8(0)})
+    assert assert_left(made, {"x": noise(1, 3, 8, 9)}, "quantized-activation") == []
+    assert assert_left(made, {"x": noise(1, 3, 8, 9)}, "quantized-weights-float") == []
+
+
+def test_clip_of_16_bits_is_flat() -> None:
+    behind = [*through("c", "c_dq", "r"), node("Clip", ["c_dq", "low", "high"], ["r"])]
+    result = {"r_s": np.float32(0.0001), "r_z": np.uint16(30000), **BOUNDS}
+    after = assert_rewritten(layer(behind, result), {"x": noise(1, 3, 8, 9)}, "quantized-clip-flat", within=0)
+    assert between_quantizers(after) == ["Conv", "Reshape", "Clip", "Reshape"]
+    eight = {"r_s": np.float32(0.02), "r_z": np.uint8(100), **BOUNDS}
+    assert assert_left(layer(behind, eight), {"x": noise(1, 3, 8, 9)}, "quantized-clip-flat") == []
+
+
+@pytest.mark.parametrize(
+    ("behind", "result"),
+    [
+        ([node("Identity", ["c"], ["y"])], {}),
+        ([node("Sigmoid", ["c"], ["r"])], {"r_s": np.float32(1 / 255), "r_z": np.uint8(0)}),
+    ],
+)
+def test_weights_of_a_float_layer_become_floats(behind: list[NodeProto], result: dict[str, Any]) -> None:
+    after = assert_rewritten(layer(behind, result), {"x": noise(1, 3, 8, 9)}, "quantized-weights-float", within=1e-6)
+    [conv] = [entry for entry in after.graph.node if entry.op_type == "Conv"]
+    assert conv.input[1] in {tensor.name for tensor in after.graph.initializer}
+    one = layer(behind, result, weights="tensor")
+    assert assert_left(one, {"x": noise(1, 3, 8, 9)}, "quantized-weights-float") == []
+
+
+@pytest.mark.parametrize("block", [0, 8])
+@pytest.mark.parametrize("dtype", [TensorProto.INT4, TensorProto.UINT4, TensorProto.INT8])
+def test_weights_in_blocks_and_in_4_bits(block: int, dtype: int) -> None:
+    signed = dtype != TensorProto.UINT4
+    random = np.random.default_rng(4)
+    stored = random.integers(-7 if signed else 0, 8 if signed else 16, (16, 6))
+    shape = (2, 6) if block else (6,)
+    scale = random.uniform(0.01, 0.2, shape).astype(np.float32)
+    how: dict[str, Any] = {"axis": 0, "block_size": block} if block else {"axis": 1}
+    nodes = [node("DequantizeLinear", ["w_q", "w_s", "w_z"], ["w"], **how), node("MatMul", ["x", "w"], ["y"])]
+    made = model(nodes, [value("x", [3, 16])], [value("y", [3, 6])], {"w_s": scale}, opset=21, ir=10)
+    made.graph.initializer.append(helper.make_tensor("w_q", dtype, stored.shape, stored.reshape(-1).tolist()))
+    zeros = random.integers(0, 3, shape)
+    made.graph.initializer.append(helper.make_tensor("w_z", dtype, shape, zeros.reshape(-1).tolist()))
+    after = assert_rewritten(made, {"x": noise(3, 16)}, "quantized-weights-float")
+    assert operators(after) == ["MatMul"]
+
+
+def signed(op_type: str, dtype: type, *, stored: bool = False, **attributes: Any) -> ModelProto:
+    """An operator of signed activations, and a ReLU of 16 bits behind it."""
+    steps = np.iinfo(dtype).max
+    nodes = [] if stored else [node("QuantizeLinear", ["x", "x_s", "x_z"], ["x_q"])]
+    nodes += [
+        node("DequantizeLinear", ["x" if stored else "x_q", "x_s", "x_z"], ["x_dq"]),
+        node(op_type, ["x_dq"], ["r"], **attributes),
+        *through("r", "y"),
+    ]
+    constants = {"x_s": np.float32(3 / steps), "x_z": dtype(5), "r_s": np.float32(2 / steps), "r_z": dtype(-9)}
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype)) if stored else TensorProto.FLOAT
+    return model(nodes, [value("x", [1, 4, 6, 8], kind)], [value("y", None)], constants, opset=21, ir=10)
+
+
+@pytest.mark.parametrize(
+    ("op_type", "dtype", "attributes"),
+    [("Softmax", np.int8, {}), ("AveragePool", np.int16, {"kernel_shape": [2, 2]}), ("HardSwish", np.int16, {})],
+)
+def test_signed_activations_become_unsigned(op_type: str, dtype: type, attributes: dict[str, Any]) -> None:
+    made = signed(op_type, dtype, **attributes)
+    after = assert_rewritten(made, {"x": noise(1, 4, 6, 8) * np.float32(2)}, "quantized-unsigned", within=0)
+    zeros = {tensor.name: numpy_helper.to_array(tensor) for tensor in after.graph.initializer}
+    found = {zeros[entry.input[2]].dtype.name for entry in after.graph.node if len(entry.input) > 2}
+    assert found == {f"u{np.dtype(dtype).name}"}
+
+
+def test_signed_activations_elsewhere_and_at_the_border_stay() -> None:
+    x = noise(1, 4, 6, 8)
+    assert assert_left(signed("Tanh", np.int8), {"x": x}, "quantized-unsigned") == []
+    made = signed("Softmax", np.int8, stored=True)
+    [said] = assert_left(made, {"x": (x * 20).astype(np.int8)}, "quantized-unsigned")
+    assert "is signed" in said
+    [found] = find_faults(prepared_with(made, {"x": (x * 20).astype(np.int8)})[1])
+    assert found.pattern == "signed_activations"
+
+
+def test_space_to_depth_is_quantized_alike() -> None:
+    made = alone("SpaceToDepth", [1, 2, 4, 6], {}, [], blocksize=2)
+    after = assert_rewritten(made, {"x": noise(1, 2, 4, 6)}, "quantized-space-to-depth", within=0)
+    [kept] = [entry for entry in after.graph.node if entry.op_type == "SpaceToDepth"]
+    makers = {entry.output[0]: entry for entry in after.graph.node}
+    [behind] = [entry for entry in after.graph.node if kept.output[0] in entry.input]
+    assert makers[kept.input[0]].input[1:] == behind.input[1:]
+    assert assert_left(after, {"x": noise(1, 2, 4, 6)}, "quantized-space-to-depth") == []

@@ -29,6 +29,7 @@ MODULES: tuple[str, ...] = (
     "fed_mask_floor",
     "softplus_flat",
     "reduce_l2_range",
+    "quantized_unsigned",
     "resize_by_gather",
     "resize_by_matmul",
     "quantized_resize",
@@ -62,6 +63,10 @@ MODULES: tuple[str, ...] = (
     "quantized_silu_flat",
     "quantized_matmul_weight",
     "quantized_cum_sum",
+    "quantized_space_to_depth",
+    "quantized_activation",
+    "quantized_clip_flat",
+    "quantized_weights_float",
     "quantized_own_constants",
 )
 

@@ -13,7 +13,7 @@ from onnx import ModelProto, NodeProto
 from qnn.prepare.prepared import Change
 from qnn.prepare.rewrites.base import Rewrite, applied, refused
 from qnn.prepare.rewrites.resize_axes import Axis, axes_of
-from qnn.prepare.rewrites.steps import requantized
+from qnn.prepare.rewrites.steps import requantized, same_parameters
 from qnn.prepare.rewrites.view import GraphView, attribute
 
 NAME = "quantized-resize"
@@ -22,6 +22,7 @@ _WITH_MODES = 11
 _BY_SCALE = frozenset({"half_pixel", "pytorch_half_pixel", "asymmetric"})
 _BY_SIZES = "align_corners"
 _PLANES = 2
+_VOLUME = 5
 # The input may become so many times as long: beyond, the padding is most of the work.
 _LONGEST = 4
 # A scale that is a fraction but for float32's rounding.
@@ -65,12 +66,21 @@ def _apply(model: ModelProto) -> list[Change]:
 
 
 def is_right(view: GraphView, node: NodeProto, axes: tuple[Axis, ...]) -> bool:
-    """Whether the compiler computes this quantized form as it is: the last one or two of three or four axes."""
+    """Whether the compiler computes this quantized form as it is: the last one or two of three or four axes, or the
+    last three of five where input and result have the same parameters.
+    """
     mode = _mode(node)
-    placed = not any(axis.changes for axis in axes[:2]) and len(axes) in (3, 4)
+    placed = not any(axis.changes for axis in axes[:2]) and (len(axes) in (3, 4) or _is_alike(view, node, axes))
     told = all(axis.scale_fits for axis in axes) or mode == _BY_SIZES
     known = mode in _BY_SCALE or mode == _BY_SIZES
     return placed and told and known and view.opset() >= _WITH_MODES and not attribute(node, "antialias", 0)
+
+
+def _is_alike(view: GraphView, node: NodeProto, axes: tuple[Axis, ...]) -> bool:
+    """Whether a Resize of five axes is quantized alike on both sides."""
+    before = view.maker(node.input[0], "DequantizeLinear")
+    behind = [user for user in view.users(node.output[0]) if user.op_type == "QuantizeLinear"]
+    return len(axes) == _VOLUME and before is not None and bool(behind) and same_parameters(view, before, behind[0])
 
 
 def fitting(axis: Axis, mode: str) -> Axis | None:

@@ -38,6 +38,17 @@ def requantized(view: GraphView, name: str, dequantize: NodeProto | None) -> str
     return view.add_node("DequantizeLinear", [quantized, *parameters], f"{name}_dq", **written)
 
 
+def same_parameters(view: GraphView, one: NodeProto, other: NodeProto) -> bool:
+    """Whether two QuantizeLinear or DequantizeLinear have equal scales and zero points, as constants or by name."""
+    if len(one.input) != len(other.input):
+        return False
+    for first, second in zip(one.input[1:], other.input[1:], strict=True):
+        values, others = view.constant(first), view.constant(second)
+        if first != second and (values is None or others is None or values.tobytes() != others.tobytes()):
+            return False
+    return True
+
+
 def reshaped(view: GraphView, name: str, shape: Sequence[int], wanted: str) -> str:
     """The tensor in another shape (of fixed, positive sizes)."""
     sizes = view.add_constant(f"{wanted}_shape", numpy.array(shape, numpy.int64))
