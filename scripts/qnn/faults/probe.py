@@ -96,6 +96,7 @@ def _write(probe: ProbeGraph, path: Path, *, prepared: bool) -> None:
     from qnn.prepare.load import load  # noqa: PLC0415 - a child's imports
     from qnn.prepare.pipeline import transform  # noqa: PLC0415
     from qnn.prepare.request import PrepareRequest  # noqa: PLC0415
+    from qnn.prepare.write import write_model  # noqa: PLC0415
 
     source = Path("source.onnx")
     source.write_bytes(probe.model.SerializeToString())
@@ -107,4 +108,4 @@ def _write(probe: ProbeGraph, path: Path, *, prepared: bool) -> None:
         for name, array in probe.feeds.items()
     )
     model, _ = transform(load(source.absolute()), PrepareRequest(source, "probe", inputs, {}, Path()))
-    path.write_bytes(model.SerializeToString())
+    write_model(model, path.stem, path.parent)

@@ -76,6 +76,13 @@ def _value(name: str, dtype: int, shape: Sequence[int] | None) -> Any:
     return helper.make_tensor_value_info(name, dtype, shape)
 
 
+def _wide_conv(after: Sequence[NodeProto]) -> ProbeGraph:
+    """A Conv of 448 channels and a kernel of 64, and nodes that make y of its result c."""
+    weights = {"w": noise(32, 448, 64, 1, seed=1, scale=0.006), "s": numpy.float32(0.5)}
+    conv = node("Conv", ["x", "w"], ["c"], pads=[31, 0, 32, 0])
+    return graph([conv, *after], {"x": noise(1, 448, 4, 1)}, weights)
+
+
 def _resize(
     shape: Sequence[int], *, sizes: Sequence[int] = (), scales: Sequence[float] = (), **attributes: Any
 ) -> ProbeGraph:
@@ -264,6 +271,8 @@ FLOAT_PROBES: Mapping[str, Callable[[], ProbeGraph]] = {
     "conv-large-pads": lambda: graph(
         [node("Conv", ["x", "w"], ["y"], pads=[3] * 4)], {"x": noise(1, 4, 16, 16)}, {"w": noise(8, 4, 3, 3, seed=1)}
     ),
+    "conv-wide-relu": lambda: _wide_conv([node("Relu", ["c"], ["y"])]),
+    "conv-wide-relu-behind-scale": lambda: _wide_conv([node("Mul", ["c", "s"], ["t"]), node("Relu", ["t"], ["y"])]),
     "average-pool-ceil": lambda: one(
         "AveragePool", numpy.abs(noise(1, 8, 31)) + 1, kernel_shape=[2], strides=[2], ceil_mode=1
     ),

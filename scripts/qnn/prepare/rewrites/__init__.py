@@ -37,6 +37,7 @@ MODULES: tuple[str, ...] = (
     "conv_transpose_plain",
     "conv_transpose_dense",
     "conv_large_pads",
+    "conv_wide_relu",
     "average_pool_padded",
     "quantized_average_pool",
     "max_pool_plain",
