@@ -90,18 +90,25 @@ def narrow_logarithm(view: GraphView) -> Met:
                 yield node, f"its result is quantized in steps of {scale:.3g}"
 
 
+def _is_weight(view: GraphView, name: str) -> bool:
+    """Whether a tensor is made of constants alone."""
+    maker = view.maker(name)
+    return view.is_constant(name) if maker is None else all(_is_weight(view, str(own)) for own in maker.input if own)
+
+
 def activations_by_channel(view: GraphView) -> Met:
     """Activations with a scale for each channel."""
     for node in view.nodes("QuantizeLinear"):
         scale = view.shape(node.input[1])
-        if not view.is_constant(node.input[0]) and scale is not None and numpy.prod(scale) > 1:
+        if scale is not None and numpy.prod(scale) > 1 and not _is_weight(view, str(node.input[0])):
             yield node, f"{node.input[0]!r} has {int(numpy.prod(scale))} scales"
 
 
 def activations_of_4_bits(view: GraphView) -> Met:
     """Activations quantized to 4 bits."""
     for node in view.nodes("QuantizeLinear"):
-        if view.dtype(node.output[0]) in (TensorProto.UINT4, TensorProto.INT4) and not view.is_constant(node.input[0]):
+        four = view.dtype(node.output[0]) in (TensorProto.UINT4, TensorProto.INT4)
+        if four and not _is_weight(view, str(node.input[0])):
             yield node, f"{node.input[0]!r} is quantized to 4 bits"
 
 

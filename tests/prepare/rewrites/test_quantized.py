@@ -385,3 +385,29 @@ def test_space_to_depth_is_quantized_alike() -> None:
     [behind] = [entry for entry in after.graph.node if kept.output[0] in entry.input]
     assert makers[kept.input[0]].input[1:] == behind.input[1:]
     assert assert_left(after, {"x": noise(1, 2, 4, 6)}, "quantized-space-to-depth") == []
+
+
+@pytest.mark.parametrize("made", ["constant", "activation"])
+def test_only_activations_are_refused_per_channel(made: str) -> None:
+    """Weights turned and quantized in the graph are weights."""
+    nodes = [
+        *through("x", "x_dq"),
+        node("DequantizeLinear", ["w_q", "w_s"], ["w"], axis=0),
+        node("Transpose", ["w" if made == "constant" else "x_dq"], ["t"], perm=[1, 0]),
+        node("QuantizeLinear", ["t", "w_s", "w_z"], ["t_q"], axis=1),
+        node("DequantizeLinear", ["t_q", "w_s", "w_z"], ["t_dq"], axis=1),
+        node("MatMul", ["x_dq", "t_dq"], ["r"]),
+        *through("r", "y"),
+    ]
+    constants = {
+        **parameters("x", -3, 3),
+        **parameters("r", -30, 30),
+        "w_q": np.random.default_rng(0).integers(-127, 127, (6, 6)).astype(np.int8),
+        "w_s": np.linspace(0.01, 0.02, 6, dtype=np.float32),
+        "w_z": np.zeros(6, np.int8),
+    }
+    if made == "activation":
+        del constants["w_q"]
+        nodes.pop(2)
+    found = find_faults(model(nodes, [value("x", [6, 6])], [value("y", [6, 6])], constants, opset=21, ir=10))
+    assert [fault.pattern for fault in found] == ([] if made == "constant" else ["activations_by_channel"])
