@@ -92,8 +92,16 @@ def narrow_logarithm(view: GraphView) -> Met:
 
 def _is_weight(view: GraphView, name: str) -> bool:
     """Whether a tensor is made of constants alone."""
-    maker = view.maker(name)
-    return view.is_constant(name) if maker is None else all(_is_weight(view, str(own)) for own in maker.input if own)
+    seen, left = {name}, [name]
+    while left:
+        maker = view.maker(left[-1])
+        if maker is None and not view.is_constant(left[-1]):
+            return False
+        left.pop()
+        further = [str(own) for own in (maker.input if maker is not None else ()) if own and own not in seen]
+        seen.update(further)
+        left += further
+    return True
 
 
 def activations_by_channel(view: GraphView) -> Met:
