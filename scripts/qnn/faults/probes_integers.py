@@ -63,11 +63,6 @@ def _one_hot() -> ProbeGraph:
     return graph([node("OneHot", ["x", "depth", "values"], ["y"])], {"x": numpy.array([[0, 3, -8, 7]])}, constants)
 
 
-def _is_inf() -> ProbeGraph:
-    nodes = [node("IsInf", ["x"], ["i"]), node("Where", ["i", "zero", "x"], ["y"])]
-    return graph(nodes, {"x": noise(2, 8)}, {"zero": numpy.float32(0)})
-
-
 def _gather_table() -> ProbeGraph:
     feeds = {"at": numpy.array([[0, -1, 5, -20, 19, 3]], numpy.int32)}
     return graph([node("Gather", ["t", "at"], ["y"])], feeds, {"t": noise(20, 8)})
@@ -117,7 +112,6 @@ INTEGER_PROBES: Mapping[str, Callable[[], ProbeGraph]] = {
         {"lengths": numpy.array([6, 3, 1])},
     ),
     "eye-like": lambda: graph([node("EyeLike", ["x"], ["e"], k=1), node("Add", ["x", "e"], ["y"])], {"x": noise(4, 6)}),
-    "is-inf": _is_inf,
     "integer-neg": lambda: _of_int32("Neg"),
     "integer-sign": lambda: _of_int32("Sign"),
 }

@@ -48,7 +48,6 @@ MODULES: tuple[str, ...] = (
     "top_k_ties",
     "sequence_plain",
     "one_hot",
-    "is_inf",
     "integer_plain",
     "wide_constants",
     "int64_interior",

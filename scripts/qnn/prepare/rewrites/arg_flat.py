@@ -32,6 +32,7 @@ def _apply(model: ModelProto) -> list[Change]:
             continue
         name = str(node.output[0])
         flat = [prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :])]
+        flat = flat[:2] if flat[2] == 1 else flat
         source = reshaped(view, str(node.input[0]), flat, f"{name}_flat_in")
         last = attribute(node, "select_last_index", 0)
         written = {"select_last_index": last} if last else {}
