@@ -233,12 +233,6 @@ def _attention_bool() -> ProbeGraph:
     return graph([node("Attention", ["q", "k", "v", "m"], ["y"])], feeds, mask, opset=23)
 
 
-def _group_norm_18() -> ProbeGraph:
-    constants = {"g": noise(2, seed=1), "b": noise(2, seed=2)}
-    nodes = [node("GroupNormalization", ["x", "g", "b"], ["y"], num_groups=2)]
-    return graph(nodes, {"x": noise(1, 8, 6, 6)}, constants, opset=18)
-
-
 def _group_norm() -> ProbeGraph:
     middle = [node("GroupNormalization", ["a", "g", "b"], ["m"], num_groups=4)]
     return between_convs(middle, {"g": noise(8, seed=3), "b": noise(8, seed=4)})
@@ -315,11 +309,7 @@ FLOAT_PROBES: Mapping[str, Callable[[], ProbeGraph]] = {
     "pow-by-integer": lambda: graph([node("Pow", ["x", "two"], ["y"])], {"x": noise(2, 48)}, {"two": numpy.array(2)}),
     "reduce-l1": lambda: one("ReduceL1", noise(2, 6, 32), axes=[-1]),
     "gemm-alpha": _gemm_alpha,
-    "cum-sum-exclusive": lambda: graph(
-        [node("CumSum", ["x", "axis"], ["y"], exclusive=1, reverse=1)], {"x": noise(2, 24)}, {"axis": numpy.array(1)}
-    ),
     "batch-norm-training": _batch_norm_training,
-    "group-norm-18": _group_norm_18,
     "attention-bool-mask": _attention_bool,
     "rms-norm-short-rows": lambda: graph(
         [node("RMSNormalization", ["x", "g"], ["y"], axis=-1)],

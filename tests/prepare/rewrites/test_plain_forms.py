@@ -10,7 +10,7 @@ import pytest
 from onnx import ModelProto, TensorProto
 
 from tests.prepare.graphs import Array, model, node, noise, operators, run, value
-from tests.prepare.rewrites.checks import assert_left, assert_rewritten, assert_same, prepared_with
+from tests.prepare.rewrites.checks import assert_left, assert_rewritten, prepared_with
 
 _WIDE = np.linspace(-9, 9, 60, dtype=np.float32).reshape(3, 20)
 _UNIT = np.linspace(-0.99, 0.99, 60, dtype=np.float32).reshape(3, 20)
@@ -46,12 +46,6 @@ def _one(
 def test_functions(op_type: str, x: Array, attributes: dict[str, Any]) -> None:
     after = assert_rewritten(*_one(op_type, x, **attributes), "plain-functions")
     assert op_type not in operators(after)
-
-
-@pytest.mark.parametrize("signs", [{}, {"detect_negative": 0}, {"detect_positive": 0}])
-def test_is_inf(signs: dict[str, int]) -> None:
-    x = np.array([[0, np.inf, -np.inf, 3.4028234e38, -3.4028234e38, 1]], np.float32)
-    assert_rewritten(*_one("IsInf", x, dtype=TensorProto.BOOL, **signs), "plain-functions")
 
 
 def test_pow_by_integers() -> None:
@@ -96,14 +90,6 @@ def test_gemm(alpha: float, beta: float, fed: str) -> None:
     assert_rewritten(made, feeds, "plain-forms")
 
 
-@pytest.mark.parametrize(("exclusive", "reverse"), [(1, 0), (0, 1), (1, 1)])
-@pytest.mark.parametrize(("axis", "shape"), [(1, [2, 7]), (-2, [3, 4, 2]), (0, [1, 3])])
-def test_cum_sum(exclusive: int, reverse: int, axis: int, shape: list[int]) -> None:
-    made = model([node("CumSum", ["x", "a"], ["y"], exclusive=exclusive, reverse=reverse)], [value("x", shape)],
-                 [value("y", shape)], {"a": np.int64(axis)})  # fmt: skip
-    assert_rewritten(made, {"x": noise(*shape)}, "plain-forms")
-
-
 def test_batch_norm_in_training() -> None:
     constants = {name: np.abs(noise(4, seed=seed)) + 0.1 for seed, name in enumerate("sbmv")}
     norm = node("BatchNormalization", ["x", *"sbmv"], ["y", "rm", "rv"], training_mode=1, momentum=0.7)
@@ -111,23 +97,6 @@ def test_batch_norm_in_training() -> None:
         [norm], [value("x", [3, 4, 5])], [value("y", [3, 4, 5]), value("rm", [4]), value("rv", [4])], constants
     )
     assert_rewritten(made, {"x": noise(3, 4, 5) * 3 + 1}, "plain-forms")
-
-
-def test_norms_of_groups_and_of_volumes() -> None:
-    constants = {"s": noise(2, seed=1), "b": noise(2, seed=2)}
-    group = model([node("GroupNormalization", ["x", "s", "b"], ["y"], num_groups=2, epsilon=1e-3)],
-                  [value("x", [2, 6, 4, 3])], [value("y", [2, 6, 4, 3])], constants, opset=18)  # fmt: skip
-    feeds = {"x": noise(2, 6, 4, 3)}
-    changes, after = prepared_with(group, feeds)
-    assert changes == ["rewritten: GroupNormalization_y (GroupNormalization): plain-forms: "
-                       "2 groups with a scale each are normalised as channels"]  # fmt: skip
-    assert_same(group, after, feeds, 1e-6)
-    volume = model([node("InstanceNormalization", ["x", "s", "b"], ["y"], epsilon=1e-3)],
-                   [value("x", [2, 2, 3, 4, 3])], [value("y", [2, 2, 3, 4, 3])], constants)  # fmt: skip
-    assert_rewritten(volume, {"x": noise(2, 2, 3, 4, 3)}, "plain-forms")
-    flat = model([node("InstanceNormalization", ["x", "s", "b"], ["y"])], [value("x", [2, 2, 3, 4])],
-                 [value("y", [2, 2, 3, 4])], constants)  # fmt: skip
-    assert_left(flat, {"x": noise(2, 2, 3, 4)}, "plain-forms")
 
 
 @pytest.mark.parametrize("fed", ["fed", "constant"])

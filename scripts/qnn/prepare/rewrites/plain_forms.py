@@ -1,9 +1,8 @@
-"""Attributes and ranks of operators that the compiler refuses, said with others."""
+"""Attributes of operators that the compiler refuses, said with others."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from math import prod
 
 import numpy
 from onnx import ModelProto, NodeProto, TensorProto
@@ -18,7 +17,6 @@ from qnn.prepare.rewrites.view import GraphView, attribute
 NAME = "plain-forms"
 _SUM_BY_INPUT = 13
 _TRAINING_MODE = 14
-_LARGEST_RANK = 4
 # exp of it is 0 in float32 for every score, and fp16 has it: as in softmax-mask.
 _MASKED = -10000.0
 
@@ -95,63 +93,6 @@ def _scaled(view: GraphView, name: str, factor: float) -> str:
     return view.add_node("Mul", [name, view.add_scalar_like(f"{name}_factor", factor, name)], f"{name}_scaled")
 
 
-def _cum_sum(view: GraphView, node: NodeProto) -> str | None:
-    """A reverse sum is one of the elements in the other order; an exclusive one of those moved on by one place."""
-    shape, axis = view.shape(node.input[0]), view.scalar(node.input[1])
-    exclusive, reverse = (bool(attribute(node, name, 0)) for name in ("exclusive", "reverse"))
-    if not (exclusive or reverse) or not shape or axis is None:
-        return None
-    along, made, source = int(axis) % len(shape), str(node.output[0]), str(node.input[0])
-    order = view.add_constant(f"{made}_order", numpy.arange(shape[along])[::-1].copy()) if reverse else ""
-    if reverse:
-        source = view.add_node("Gather", [source, order], f"{made}_reversed", axis=along)
-    if exclusive:
-        source = _moved_on(view, source, str(node.input[0]), along, f"{made}_moved")
-    if not reverse:
-        view.replace(node, "CumSum", [source, node.input[1]])
-    else:
-        total = view.add_node("CumSum", [source, node.input[1]], f"{made}_total")
-        view.replace(node, "Gather", [total, order], axis=along)
-    return "an exclusive or reverse sum is one of the elements in another place"
-
-
-def _moved_on(view: GraphView, source: str, like: str, axis: int, wanted: str) -> str:
-    """The tensor (of the shape of `like`) with a 0 before its first element and without its last."""
-    shape, dtype = view.shape(like) or (), tensor_dtype_to_np_dtype(view.dtype(like))
-    zeros = numpy.zeros([1 if index == axis else size for index, size in enumerate(shape)], dtype)
-    parts = [view.add_constant(f"{wanted}_zeros", zeros)]
-    if shape[axis] > 1:
-        others = view.add_constant(f"{wanted}_others", numpy.arange(shape[axis] - 1, dtype=numpy.int64))
-        parts.append(view.add_node("Gather", [source, others], f"{wanted}_kept", axis=axis))
-    return view.add_node("Concat", parts, wanted, axis=axis)
-
-
-def _instance_norm(view: GraphView, node: NodeProto) -> str | None:
-    shape, made = view.shape(node.input[0]), str(node.output[0])
-    if shape is None or len(shape) <= _LARGEST_RANK:
-        return None
-    flat = reshaped(view, str(node.input[0]), [shape[0], shape[1], prod(shape[2:])], f"{made}_flat")
-    normed = view.add_node(
-        "InstanceNormalization", [flat, *node.input[1:]], f"{made}_normed", epsilon=attribute(node, "epsilon", 1e-5)
-    )
-    view.replace(node, "Reshape", [normed, view.add_constant(f"{made}_shape", numpy.array(shape, numpy.int64))])
-    return f"its {len(shape) - 2} axes became one"
-
-
-def _group_norm(view: GraphView, node: NodeProto) -> str | None:
-    """Opset 18 has a scale and a bias for each group, which is an instance norm of the groups."""
-    shape, made = view.shape(node.input[0]), str(node.output[0])
-    groups = int(attribute(node, "num_groups"))
-    if shape is None or groups == shape[1] or view.shape(node.input[1]) != (groups,):
-        return None
-    flat = reshaped(view, str(node.input[0]), [shape[0], groups, prod(shape[1:]) // groups], f"{made}_groups")
-    normed = view.add_node(
-        "InstanceNormalization", [flat, *node.input[1:]], f"{made}_normed", epsilon=attribute(node, "epsilon", 1e-5)
-    )
-    view.replace(node, "Reshape", [normed, view.add_constant(f"{made}_shape", numpy.array(shape, numpy.int64))])
-    return f"{groups} groups with a scale each are normalised as channels"
-
-
 def _batch_norm(view: GraphView, node: NodeProto) -> str | None:
     """training_mode: the batch's own mean and variance."""
     shape, made = view.shape(node.input[0]), str(node.output[0])
@@ -201,10 +142,7 @@ def _attention(view: GraphView, node: NodeProto) -> str | None:
 _FORMS: Mapping[str, Callable[[GraphView, NodeProto], str | None]] = {
     "Attention": _attention,
     "BatchNormalization": _batch_norm,
-    "CumSum": _cum_sum,
     "Gemm": _gemm,
-    "GroupNormalization": _group_norm,
-    "InstanceNormalization": _instance_norm,
     "LpNormalization": _lp_normalization,
     "ReduceL1": _reduce,
     "ReduceLogSum": _reduce,
@@ -214,9 +152,8 @@ _FORMS: Mapping[str, Callable[[GraphView, NodeProto], str | None]] = {
 REWRITE = Rewrite(
     name=NAME,
     title="Forms of operators that the compiler has not are said with others",
-    pattern="ReduceSumSquare, ReduceL1, ReduceLogSum; LpNormalization with p = 1; Gemm with alpha or beta; an "
-    "exclusive or reverse CumSum; BatchNormalization in training mode; InstanceNormalization over three axes and more; "
-    "GroupNormalization of opset 18; Attention with a boolean mask",
+    pattern="ReduceSumSquare, ReduceL1, ReduceLogSum; LpNormalization with p = 1; Gemm with alpha or beta; "
+    "BatchNormalization in training mode; Attention with a boolean mask",
     why="The compiler refuses them, and has other operators that compute the same. (A row that a boolean mask masks "
     "whole has no meaning; see softmax-mask.)",
     default=True,

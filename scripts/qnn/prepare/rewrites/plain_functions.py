@@ -16,7 +16,6 @@ from qnn.prepare.rewrites.view import GraphView, attribute
 NAME = "plain-functions"
 _WHERE = 9  # Where, Sinh and the others of its kind are of opset 9
 _ALONG_ONE_AXIS = 13
-_FLOAT32_MAX = float(numpy.finfo(numpy.float32).max)
 
 
 def _apply(model: ModelProto) -> list[Change]:
@@ -129,20 +128,6 @@ def _acos(write: _Writer) -> str:
     return "π/2 - 2 · atan(x / (1 + √(1 - x²)))"
 
 
-def _is_inf(write: _Writer) -> str | None:
-    """Nothing finite is beyond the largest float32."""
-    low, high = (bool(attribute(write.node, f"detect_{sign}", 1)) for sign in ("negative", "positive"))
-    if write.view.dtype(write.x) != TensorProto.FLOAT or not (low or high):
-        return None
-    if low and high:
-        write.end("Greater", write.do("Abs", write.x), _FLOAT32_MAX)
-    elif high:
-        write.end("Greater", write.x, _FLOAT32_MAX)
-    else:
-        write.end("Less", write.x, -_FLOAT32_MAX)
-    return "compared with the largest float32"
-
-
 def _hardmax(write: _Writer) -> str | None:
     view, node = write.view, write.node
     shape, dtype = view.shape(write.x), view.dtype(write.x)
@@ -181,7 +166,6 @@ _FORMS: Mapping[str, Callable[[_Writer], str | None]] = {
     "Atanh": _atanh,
     "Cosh": _cosh,
     "Hardmax": _hardmax,
-    "IsInf": _is_inf,
     "Pow": _pow,
     "Shrink": _shrink,
     "Sinh": _sinh,
@@ -191,8 +175,7 @@ _FORMS: Mapping[str, Callable[[_Writer], str | None]] = {
 REWRITE = Rewrite(
     name=NAME,
     title="Functions that the compiler has not are written out",
-    pattern="Softsign, Shrink, Hardmax, IsInf, Sinh, Cosh, Asin, Acos, Asinh, Acosh, Atanh; Pow of a float by an "
-    "integer",
+    pattern="Softsign, Shrink, Hardmax, Sinh, Cosh, Asin, Acos, Asinh, Acosh, Atanh; Pow of a float by an integer",
     why="The compiler refuses them. Each is written by its definition, in a form that neither squares nor takes a "
     "logarithm of what leaves fp16, and that keeps its digits near 0.",
     default=True,
