@@ -255,3 +255,10 @@ def test_a_node_with_too_few_inputs_and_a_mode_that_is_no_text_are_named(tmp_pat
     with pytest.raises(InvalidGraph, match=r"node 'CumSum_c' \(CumSum\) has 1 inputs, fewer .* and 1 more") as caught:
         prepared(made, tmp_path, specs(x=(2, 3)))
     assert caught.value.details == ("node 'Pad_y' (Pad) has attribute 'mode' whose value is no text",)
+
+
+def test_a_graph_of_constants_alone_is_refused(tmp_path: Path) -> None:
+    """The compiler would make no binary, and no error."""
+    made = model([node("Add", ["k", "k"], ["y"])], [value("x", [2])], [value("y", [2])], {"k": noise(2)})
+    with pytest.raises(InvalidGraph, match="no output depends on an input: 'y'"):
+        prepared(made, tmp_path, specs(x=(2,)))

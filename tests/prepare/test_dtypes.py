@@ -10,7 +10,7 @@ from onnx import ModelProto, TensorProto
 
 from qnn.errors.graphs import UndeclaredInt64, UnsupportedDtype
 from qnn.model.spec import InputSpec
-from tests.prepare.graphs import FLOAT, INT32, INT64, model, node, noise, operators, prepared, run, value
+from tests.prepare.graphs import FLOAT, INT32, INT64, model, node, noise, operators, prepared, run, specs, value
 
 
 def lookup() -> ModelProto:
@@ -126,3 +126,26 @@ def test_a_subgraph_sees_the_cast_input(tmp_path: Path) -> None:
     _, after = prepared(made, tmp_path, (InputSpec("ids", (2,), "int32"),))
     (y,) = run(after, {"ids": np.array([5, -6], np.int32)})
     np.testing.assert_array_equal(y, np.array([10, -12]))
+
+
+@pytest.mark.parametrize(("number", "name"), [(TensorProto.INT8, "int8"), (TensorProto.UINT16, "uint16")])
+def test_types_for_quantized_numbers_alone_are_refused_where_nothing_is_quantized(
+    tmp_path: Path, number: int, name: str
+) -> None:
+    made = model([node("Cast", ["x"], ["y"], to=FLOAT)], [value("x", [2], number)], [value("y", [2])])
+    with pytest.raises(UnsupportedDtype, match=f"input 'x' is {name}, which HTP has for quantized numbers only"):
+        prepared(made, tmp_path, specs(x=(2,)))
+    (tmp_path / "output").mkdir()
+    made = model([node("Cast", ["x"], ["y"], to=number)], [value("x", [2])], [value("y", [2], number)])
+    with pytest.raises(UnsupportedDtype, match=f"output 'y' is {name}, which HTP has for quantized numbers only"):
+        prepared(made, tmp_path / "output", specs(x=(2,)))
+
+
+def test_bfloat16_inside_is_refused(tmp_path: Path) -> None:
+    made = model(
+        [node("Cast", ["x"], ["half"], to=TensorProto.BFLOAT16), node("Cast", ["half"], ["y"], to=FLOAT)],
+        [value("x", [2])],
+        [value("y", [2])],
+    )
+    with pytest.raises(UnsupportedDtype, match="tensor 'half' is bfloat16, which HTP does not have"):
+        prepared(made, tmp_path, specs(x=(2,)))

@@ -10,11 +10,13 @@ from onnx import AttributeProto, ModelProto, NodeProto, TensorProto
 
 from qnn.errors.graphs import ControlFlow, DynamicDims, EmptyTensor, InvalidGraph, RandomOperator, UnsupportedDtype
 from qnn.prepare import shapes
-from qnn.prepare.dtypes import refuse_unsupported
+from qnn.prepare.canonical import constant_outputs
+from qnn.prepare.dtypes import refuse_unsupported, type_name
 from qnn.prepare.weights import graphs_of, subgraphs
 
 _SEQUENCES = frozenset({"ConcatFromSequence", "SplitToSequence"})
 _DEFAULT = ("", "ai.onnx")
+_QUANTIZED_ONLY = frozenset({TensorProto.INT8, TensorProto.INT16, TensorProto.UINT16})
 _RANDOM = frozenset(
     {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 )
@@ -73,6 +75,19 @@ def refuse_random(model: ModelProto) -> None:
         )
 
 
+def refuse_constant(model: ModelProto) -> None:
+    """Raise InvalidGraph (QF413) for a graph of which no output depends on an input: the compiler makes nothing of it.
+
+    Expects canonical order.
+    """
+    if len(constant_outputs(model)) == len(model.graph.output):
+        names = ", ".join(repr(value.name) for value in model.graph.output)
+        raise InvalidGraph(
+            f"no output depends on an input: {names}",
+            remedy="keep constants in the application, or mend the export that cut the inputs off",
+        )
+
+
 def refuse_open_shapes(model: ModelProto) -> None:
     """Raise DynamicDims (QF407) for a tensor whose shape is not fixed, EmptyTensor (QF411) for one of size 0.
 
@@ -93,8 +108,19 @@ def refuse_open_shapes(model: ModelProto) -> None:
 
 
 def refuse_types(model: ModelProto) -> None:
-    """Raise UnsupportedDtype (QF410) for an output HTP has no type for, and for strings anywhere."""
+    """Raise UnsupportedDtype (QF410) for an output HTP has no type for, for strings and bfloat16 anywhere, and for
+    inputs and outputs of a type that HTP has for quantized numbers only, where nothing is quantized.
+    """
     refuse_unsupported(model.graph.output, "output")
+    _refuse_plain_small(model)
+    values = (*model.graph.value_info, *model.graph.input, *model.graph.output)
+    half = [v.name for v in values if v.type.tensor_type.elem_type == TensorProto.BFLOAT16]
+    if half:
+        raise UnsupportedDtype(
+            f"tensor {half[0]!r} is bfloat16, which HTP does not have",
+            remedy="export the model with float32 or float16 weights and without casts to bfloat16",
+            details=[f"tensor {name!r} too" for name in half[1:]],
+        )
     strings = [v.name for v in model.graph.value_info if v.type.tensor_type.elem_type == TensorProto.STRING]
     strings += [tensor.name for tensor in model.graph.initializer if tensor.data_type == TensorProto.STRING]
     if strings:
@@ -102,6 +128,18 @@ def refuse_types(model: ModelProto) -> None:
             f"tensor {strings[0]!r} holds strings",
             remedy="do string work (tokenisation, lookup) in the application and cut the graph behind it",
         )
+
+
+def _refuse_plain_small(model: ModelProto) -> None:
+    if any(node.op_type in ("DequantizeLinear", "QuantizeLinear") for node in model.graph.node):
+        return
+    for place, values in (("input", model.graph.input), ("output", model.graph.output)):
+        for value in values:
+            if value.type.tensor_type.elem_type in _QUANTIZED_ONLY:
+                raise UnsupportedDtype(
+                    f"{place} {value.name!r} is {type_name(value)}, which HTP has for quantized numbers only",
+                    remedy="use uint8 or int32 there, or float32, and cast inside the graph",
+                )
 
 
 def _attribute_fault(attribute: AttributeProto, types: Mapping[str, int]) -> str:

@@ -75,6 +75,7 @@ def transform(model: ModelProto, request: PrepareRequest) -> tuple[ModelProto, l
     changes += done
     strip(model, request.graph)
     canonical.sort_graph(model)
+    check.refuse_constant(model)
     check.refuse_types(model)
     check.refuse_open_shapes(model)
     return model, changes
