@@ -63,9 +63,9 @@ def open_dimension(shop: Workshop) -> None:
 
 
 def branch(shop: Workshop) -> None:
-    """A condition that depends on the input, so that preparation cannot decide it."""
+    """A condition that depends on the input, and branches of different shapes, so that preparation cannot choose."""
     arms = []
-    for name, op in (("then", "Relu"), ("else", "Neg")):
+    for name, op in (("then", "Relu"), ("else", "GlobalMaxPool")):
         output = helper.make_tensor_value_info(f"{name}_y", TensorProto.FLOAT, None)
         arms.append(helper.make_graph([helper.make_node(op, ["x"], [f"{name}_y"])], name, [], [output]))
     nodes = [
@@ -73,7 +73,7 @@ def branch(shop: Workshop) -> None:
         helper.make_node("Cast", ["sum"], ["flag"], to=TensorProto.BOOL),
         helper.make_node("If", ["flag"], ["y"], name="the_branch", then_branch=arms[0], else_branch=arms[1]),
     ]
-    save(shop.model / "model.onnx", nodes, {"x": [1, 3, "size", "size"]}, {"y": [1, 3, "size", "size"]}, [])
+    save(shop.model / "model.onnx", nodes, {"x": [1, 3, "size", "size"]}, {"y": [1, 3, "rows", "columns"]}, [])
     repin(shop)
 
 
