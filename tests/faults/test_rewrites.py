@@ -20,8 +20,9 @@ REWRITTEN = [
 ]
 # Right on HTP only, which takes the last of equal values first.
 _TIES = "top-k-ties"
-# A sum in 16 bits may round to the neighbouring 8-bit step; ONNX Runtime's Sigmoid of -10 is off by 0.05 %.
-_LOOSE = {"cum-sum-8-bits": 1 / 254, "log-sigmoid": 1e-3}
+# A sum in 16 bits may round to the neighbouring 8-bit step; ONNX Runtime's Sigmoid of -10 is off by 0.05 %, and a
+# difference of squares in float32 by 0.01 %.
+_LOOSE = {"cum-sum-8-bits": 1 / 254, "log-sigmoid": 1e-3, "variance-of-squares": 2e-4}
 
 
 @pytest.mark.parametrize(("rewrite", "probe"), sorted(set(REWRITTEN)))

@@ -216,6 +216,19 @@ def _tanh_written() -> ProbeGraph:
     return graph(nodes, {"x": x}, {"two": numpy.float32(2), "one": numpy.float32(1)})
 
 
+def _norm_written() -> ProbeGraph:
+    nodes = [node("Mul", ["x", "x"], ["q"]), node("ReduceSum", ["q", "axis"], ["s"]), node("Sqrt", ["s"], ["y"])]
+    return graph(nodes, {"x": noise(1, 8, 768, scale=40)}, {"axis": numpy.array([-1])})
+
+
+def _variance() -> ProbeGraph:
+    nodes = [node("Mul", ["x", "x"], ["q"]), node("ReduceMean", ["q"], ["a"], axes=[-1])]
+    nodes += [node("ReduceMean", ["x"], ["m"], axes=[-1]), node("Pow", ["m", "two"], ["b"])]
+    return graph(
+        [*nodes, node("Sub", ["a", "b"], ["y"])], {"x": noise(1, 16, 64, scale=2) + 50}, {"two": numpy.float32(2)}
+    )
+
+
 def _gemm_alpha() -> ProbeGraph:
     constants = {"w": noise(32, 8, seed=1), "c": noise(8, seed=2)}
     return graph([node("Gemm", ["x", "w", "c"], ["y"], alpha=0.25, beta=2.0)], {"x": noise(4, 32)}, constants)
@@ -300,6 +313,8 @@ FLOAT_PROBES: Mapping[str, Callable[[], ProbeGraph]] = {
     "integer-division": lambda: _integers("Div", (0, 5, -5, 7, -7, -2049, -4097, 70000), 2),
     "integer-arg-max": _compare,
     "layer-norm-two-axes": _layer_norm,
+    "norm-written-out": _norm_written,
+    "variance-of-squares": _variance,
     "log-softmax-masked": _log_softmax,
     "log-softmax-spread": lambda: one("LogSoftmax", noise(2, 8, 96, scale=200), axis=1),
     "log-sigmoid": _log_sigmoid,
