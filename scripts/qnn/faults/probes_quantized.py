@@ -148,6 +148,14 @@ def _weights_only(block: int) -> ProbeGraph:
     return made.finish({"x": noise(1, 16, 64)})
 
 
+def _summed_axis() -> ProbeGraph:
+    made = _Builder(8)
+    weights = noise(32, 24, seed=1, scale=0.3) * numpy.linspace(0.1, 1, 32, dtype=numpy.float32)[:, None]
+    made.add("MatMul", [made.activation("x", -4, 4), made.weights("w", weights, axis=0)], "m")
+    made.activation("m", -6, 6, "y")
+    return made.finish({"x": noise(1, 16, 32)})
+
+
 def _signed(op_type: str, dtype: type, *, seen: bool = False, **attributes: Any) -> ProbeGraph:
     """One operator of signed activations, or of a graph input that is (seen)."""
     made = _Builder(8)
@@ -249,6 +257,7 @@ QUANTIZED_PROBES: Mapping[str, Callable[[], ProbeGraph]] = {
     "clip-wide-range-16-bits": lambda: _conv_clip(16, apart=True),
     "weights-only": lambda: _weights_only(0),
     "weights-only-blocks": lambda: _weights_only(32),
+    "weights-summed-axis": _summed_axis,
     "softmax-int8": lambda: _signed("Softmax", numpy.int8, axis=-1),
     "softmax-int8-seen": lambda: _signed("Softmax", numpy.int8, seen=True, axis=-1),
     "average-pool-int16": lambda: _signed("AveragePool", numpy.int16, kernel_shape=[2, 2], strides=[2, 2]),

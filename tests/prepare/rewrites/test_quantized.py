@@ -411,3 +411,53 @@ def test_only_activations_are_refused_per_channel(made: str) -> None:
         nodes.pop(2)
     found = find_faults(model(nodes, [value("x", [6, 6])], [value("y", [6, 6])], constants, opset=21, ir=10))
     assert [fault.pattern for fault in found] == ([] if made == "constant" else ["activations_by_channel"])
+
+
+@pytest.mark.parametrize(
+    ("op_type", "axis", "attributes", "floats"),
+    [
+        ("MatMul", 0, {}, True),
+        ("MatMul", -1, {}, False),
+        ("Gemm", 0, {}, True),
+        ("Gemm", 1, {}, False),
+        ("Gemm", 0, {"transB": 1}, False),
+        ("Gemm", 1, {"transB": 1}, True),
+    ],
+)
+def test_scales_along_the_summed_axis(op_type: str, axis: int, attributes: dict[str, Any], *, floats: bool) -> None:
+    nodes = [
+        *through("x", "x_dq"),
+        node("DequantizeLinear", ["w_q", "w_s"], ["w"], axis=axis),
+        node(op_type, ["x_dq", "w"], ["r"], **attributes),
+        *through("r", "y"),
+    ]
+    constants = {
+        **parameters("x", -3, 3),
+        **parameters("r", -30, 30),
+        "w_q": np.random.default_rng(0).integers(-127, 127, (6, 6)).astype(np.int8),
+        "w_s": np.linspace(0.01, 0.2, 6, dtype=np.float32),
+    }
+    made = model(nodes, [value("x", [4, 6])], [value("y", [4, 6])], constants, opset=21, ir=10)
+    if floats:
+        assert_rewritten(made, {"x": noise(4, 6)}, "quantized-weights-float", within=0)
+    else:
+        assert assert_left(made, {"x": noise(4, 6)}, "quantized-weights-float") == []
+
+
+@pytest.mark.parametrize("second", [[5, 7], [1, 2, 3, 5, 7], [3, 5, 7]])
+def test_matmul_of_five_dimensions(second: list[int]) -> None:
+    nodes = [
+        *through("x", "x_dq"),
+        *through("k", "k_dq"),
+        node("MatMul", ["x_dq", "k_dq"], ["r"]),
+        *through("r", "y"),
+    ]
+    constants = {**parameters("x", -3, 3), **parameters("k", -4, 4), **parameters("r", -9, 9)}
+    inputs = [value("x", [1, 2, 3, 4, 5]), value("k", second)]
+    made = model(nodes, inputs, [value("y", [1, 2, 3, 4, 7])], constants, opset=21, ir=10)
+    feeds = {"x": noise(1, 2, 3, 4, 5), "k": noise(*second, seed=1)}
+    after = assert_rewritten(made, feeds, "matmul-rank", within=0)
+    assert between_quantizers(after).count("MatMul") == 1
+    [product] = [entry for entry in after.graph.node if entry.op_type == "MatMul"]
+    shapes = {entry.name: len(entry.type.tensor_type.shape.dim) for entry in after.graph.value_info}
+    assert max(shapes[name] for name in (*product.input, *product.output)) <= 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 import numpy
@@ -9,11 +10,12 @@ from onnx import ModelProto, NodeProto
 
 from qnn.prepare.prepared import Change
 from qnn.prepare.rewrites.base import Rewrite, applied, refused
-from qnn.prepare.rewrites.steps import reshaped
+from qnn.prepare.rewrites.steps import requantized, reshaped
 from qnn.prepare.rewrites.view import GraphView
 
 NAME = "matmul-rank"
 _RANK = 4
+_MATRIX = 2
 
 
 def _apply(model: ModelProto) -> list[Change]:
@@ -25,8 +27,8 @@ def _apply(model: ModelProto) -> list[Change]:
             continue
         if min(len(first), len(second)) < 2:
             continue
-        if view.is_quantized(node):
-            changes.append(refused(NAME, node, "it is quantized"))
+        if any(_has_weights_in_rank(view, str(name)) for name in node.input):
+            changes.append(refused(NAME, node, "its quantized weights have more than two dimensions"))
             continue
         _replace(view, node, first, second, result)
         changes.append(applied(NAME, node, f"{list(first)} · {list(second)} in three dimensions"))
@@ -37,13 +39,14 @@ def _replace(
     view: GraphView, node: NodeProto, first: tuple[int, ...], second: tuple[int, ...], result: tuple[int, ...]
 ) -> None:
     name, batch = str(node.output[0]), result[:-2]
+    of_result = next((user for user in view.users(name) if user.op_type == "QuantizeLinear"), None)
     if all(size == 1 for size in second[:-2]):  # every row of the first meets the same matrix
-        left = reshaped(view, str(node.input[0]), [prod(first[:-1]), first[-1]], f"{name}_left")
-        right = reshaped(view, str(node.input[1]), second[-2:], f"{name}_right")
+        left = _moved(view, str(node.input[0]), [prod(first[:-1]), first[-1]], f"{name}_left")
+        right = _moved(view, str(node.input[1]), second[-2:], f"{name}_right")
     else:
         left = _merged(view, str(node.input[0]), first, batch, f"{name}_left")
         right = _merged(view, str(node.input[1]), second, batch, f"{name}_right")
-    product = view.add_node("MatMul", [left, right], f"{name}_product")
+    product = requantized(view, view.add_node("MatMul", [left, right], f"{name}_product"), of_result)
     view.replace(node, "Reshape", [product, view.add_constant(f"{name}_shape", numpy.array(result, numpy.int64))])
 
 
@@ -52,9 +55,26 @@ def _merged(view: GraphView, name: str, shape: tuple[int, ...], batch: tuple[int
     own = shape[:-2]
     if prod(own) > 1 and (1,) * (len(batch) - len(own)) + own != batch:
         sizes = view.add_constant(f"{wanted}_sizes", numpy.array([*batch, *shape[-2:]], numpy.int64))
-        name = view.add_node("Expand", [name, sizes], f"{wanted}_expanded")
+        expanded = view.add_node("Expand", [name, sizes], f"{wanted}_expanded")
+        name = requantized(view, expanded, view.maker(name, "DequantizeLinear"))
         own = batch
-    return reshaped(view, name, [prod(own), *shape[-2:]], wanted)
+    return _moved(view, name, [prod(own), *shape[-2:]], wanted)
+
+
+def _moved(view: GraphView, name: str, shape: Sequence[int], wanted: str) -> str:
+    """The tensor in another shape, quantized as before if it is quantized."""
+    if view.shape(name) == tuple(shape):
+        return name
+    return requantized(view, reshaped(view, name, shape, wanted), view.maker(name, "DequantizeLinear"))
+
+
+def _has_weights_in_rank(view: GraphView, name: str) -> bool:
+    """Whether a tensor is quantized weights with several scales that a Reshape would separate from their axis."""
+    dequantize = view.maker(name, "DequantizeLinear")
+    if dequantize is None:
+        return False
+    scale, shape = view.shape(dequantize.input[1]), view.shape(name)
+    return scale is None or shape is None or (prod(scale) > 1 and len(shape) > _MATRIX)
 
 
 REWRITE = Rewrite(
