@@ -33,6 +33,7 @@ _16_BITS = (TensorProto.UINT16, TensorProto.INT16)
 # Finer steps of a 16-bit logarithm leave the compiler's fixed point.
 _LOG_STEP = 2.0**-14
 _WIDE_ANGLE = 100.0
+_LONG_LSTM = 10
 
 
 def clipped_bias(view: GraphView) -> Met:
@@ -182,6 +183,14 @@ def power(view: GraphView) -> Met:
             yield node, "results above 65,504 are no fp16 numbers"
 
 
+def long_lstm(view: GraphView) -> Met:
+    """An LSTM of many steps, each of which adds the error of HTP's gates to the cell."""
+    for node in view.nodes("LSTM"):
+        shape = view.shape(node.input[0])
+        if shape is not None and shape[0] >= _LONG_LSTM and not view.is_quantized(node):
+            yield node, f"{shape[0]} steps, each with HTP's own sigmoid and tanh, which are off by up to 0.0075"
+
+
 MATCHERS: Mapping[str, Matcher] = {
     matcher.__name__: matcher
     for matcher in (
@@ -201,5 +210,6 @@ MATCHERS: Mapping[str, Matcher] = {
         periodic,
         near_ties,
         power,
+        long_lstm,
     )
 }

@@ -14,10 +14,11 @@ from qnn.errors.base import ForgeError
 from qnn.faults.probes import FLOAT_PROBES, Array, ProbeGraph
 from qnn.faults.probes_integers import INTEGER_PROBES
 from qnn.faults.probes_quantized import QUANTIZED_PROBES
+from qnn.faults.probes_spatial import SPATIAL_PROBES
 from qnn.faults.table import Shown
 from qnn.model.spec import InputSpec
 
-PROBES = {**FLOAT_PROBES, **INTEGER_PROBES, **QUANTIZED_PROBES}
+PROBES = {**FLOAT_PROBES, **INTEGER_PROBES, **SPATIAL_PROBES, **QUANTIZED_PROBES}
 # An output is wrong when an element is off by more than this share of the output's largest magnitude.
 _WRONG = 0.02
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 import onnx
 from onnx import ModelProto, NodeProto, TensorProto, helper
+from onnx.helper import tensor_dtype_to_np_dtype
 
 from qnn.prepare.prepared import Change
 from qnn.prepare.rewrites.base import Rewrite, applied, refused
@@ -25,13 +26,13 @@ def _apply(model: ModelProto) -> list[Change]:
         found = windows(view, node)
         if found is None or view.is_quantized(node) or not _is_faulty(node, found):
             continue
-        if not found.is_padded:
+        if not found.is_padded and set(found.dilations) == {1}:
             _plain(view, node, str(node.input[0]), found)
             changes.append(applied(NAME, node, "ceil_mode removed: it changes nothing at this size"))
             continue
         factors = _factors(node, found, view.opset())
-        if factors is None or view.dtype(node.input[0]) != TensorProto.FLOAT:
-            changes.append(refused(NAME, node, "a window lies in the padding alone, or its type is not float32"))
+        if factors is None or not view.is_float(node.input[0]):
+            changes.append(refused(NAME, node, "a window lies in the padding alone, or its type is no float"))
             continue
         _replace(view, node, found, factors)
         changes.append(applied(NAME, node, f"a depthwise Conv with pads {[*found.begins, *found.ends]}"))
@@ -39,16 +40,8 @@ def _apply(model: ModelProto) -> list[Change]:
 
 
 def _is_faulty(node: NodeProto, found: Windows) -> bool:
-    """All but plain pooling, and the symmetric odd windows of two axes that were right in every sweep."""
-    ceil = bool(attribute(node, "ceil_mode", 0))
-    if not found.is_padded and not ceil:
-        return False
-    odd = all(
-        size % 2 == 1 and begin == end == size // 2
-        for size, begin, end in zip(found.kernel, found.begins, found.stated_ends, strict=True)
-    )
-    right = len(found.sizes) == 2 and odd and not ceil and set(found.dilations) == {1}
-    return not right
+    """All but plain pooling."""
+    return found.is_padded or bool(attribute(node, "ceil_mode", 0)) or set(found.dilations) != {1}
 
 
 def _replace(view: GraphView, node: NodeProto, found: Windows, factors: Array) -> None:
@@ -57,14 +50,20 @@ def _replace(view: GraphView, node: NodeProto, found: Windows, factors: Array) -
     Not an AveragePool over an explicit Pad: the compiler takes the two together and is wrong again.
     """
     name, channels = str(node.output[0]), (view.shape(node.input[0]) or (0, 0))[1]
-    kernel = numpy.full((channels, 1, *found.kernel), 1.0 / prod(found.kernel), numpy.float32)
+    dtype = tensor_dtype_to_np_dtype(view.dtype(node.input[0]))
+    reach = [(size - 1) * step + 1 for size, step in zip(found.kernel, found.dilations, strict=True)]
+    kernel = numpy.zeros((channels, 1, *reach), dtype)
+    kernel[(slice(None), slice(None), *(slice(None, None, step) for step in found.dilations))] = 1.0 / prod(
+        found.kernel
+    )
     weights = view.add_constant(f"{name}_shares", kernel)
-    attributes = {**_attributes(found), "group": channels, "pads": [*found.begins, *found.ends]}
+    attributes: dict[str, Any] = {"kernel_shape": reach, "strides": list(found.strides)}
+    attributes |= {"group": channels, "pads": [*found.begins, *found.ends]}
     if numpy.allclose(factors, 1.0, rtol=1e-6):
         view.replace(node, "Conv", [str(node.input[0]), weights], **attributes)
         return
     mean = view.add_node("Conv", [str(node.input[0]), weights], f"{name}_mean", **attributes)
-    view.replace(node, "Mul", [mean, view.add_constant(f"{name}_factors", factors.astype(numpy.float32))])
+    view.replace(node, "Mul", [mean, view.add_constant(f"{name}_factors", factors.astype(dtype))])
 
 
 def _plain(view: GraphView, node: NodeProto, source: str, found: Windows) -> None:
@@ -106,9 +105,10 @@ def _factors(node: NodeProto, found: Windows, opset: int) -> Array | None:
 REWRITE = Rewrite(
     name=NAME,
     title="AveragePool with padding becomes a depthwise Conv",
-    pattern="AveragePool with ceil_mode or padding, other than odd windows with half their size as padding on two axes",
-    why="The compiler fills the last window of ceil_mode with garbage, counts padding wrongly at strides of "
-    "1, and ends with an error or a crash for some sizes. A Conv of equal shares over zeros is right in "
+    pattern="AveragePool with ceil_mode, padding or dilations, outside of quantized graphs",
+    why="The compiler fills the last window of ceil_mode with garbage, counts padding wrongly (all of "
+    "it at strides of 1: zeros in the middle of a 15 by 15 picture), refuses dilations, and ends with an error or a "
+    "crash for some sizes. A Conv of equal shares over zeros is right in "
     "every form swept; a constant factor a window takes the padding out of the mean.",
     default=True,
     apply=_apply,

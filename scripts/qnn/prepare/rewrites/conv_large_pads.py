@@ -11,6 +11,7 @@ from qnn.prepare.rewrites.view import Array, GraphView, attribute
 from qnn.prepare.rewrites.weights_by import changed_weights
 
 NAME = "conv-large-pads"
+_PLANE = 2
 
 
 def _apply(model: ModelProto) -> list[Change]:
@@ -19,6 +20,8 @@ def _apply(model: ModelProto) -> list[Change]:
     for node in view.nodes("Conv"):
         weights = view.shape(node.input[1])
         pads = attribute(node, "pads")
+        if weights is not None and pads is None:
+            pads = [0] * (2 * (len(weights) - 2))
         if weights is None or pads is None or attribute(node, "auto_pad", b"NOTSET") != b"NOTSET":
             continue
         rank = len(weights) - 2
@@ -28,7 +31,8 @@ def _apply(model: ModelProto) -> list[Change]:
         # Zeros before the kernel need as many more pads before, so each side makes room for the other one's pads.
         before = [max(0, end - size + 1) for end, size in zip(ends, reach, strict=True)]
         after = [max(0, begin - size + 1) for begin, size in zip(begins, reach, strict=True)]
-        if not any(before) and not any(after):
+        deep = rank > _PLANE and any(dilation != 1 for dilation in dilations)
+        if not any(before) and not any(after) and not deep:
             continue
 
         def spread(
@@ -67,9 +71,10 @@ def _apply(model: ModelProto) -> list[Change]:
 REWRITE = Rewrite(
     name=NAME,
     title="A kernel becomes larger than its padding",
-    pattern="Conv (also one that took in a Pad) with a pad as large as its kernel, dilation included, or larger",
-    why="The compiler computes such a Conv wrongly (error of the size of the result) or crashes. Zeros around"
-    " the kernel and as many more pads give the same sums.",
+    pattern="Conv (also one that took in a Pad) with a pad as large as its kernel, dilation included, or larger; "
+    "Conv over three axes with dilations",
+    why="The compiler computes such a Conv wrongly (error of the size of the result) or crashes, and refuses "
+    "dilations over three axes. Zeros in and around the kernel and as many more pads give the same sums.",
     default=True,
     apply=_apply,
 )

@@ -1,4 +1,4 @@
-"""Quantized ConvTranspose in groups of several channels as one without groups."""
+"""ConvTranspose in groups, quantized or over three axes, as one without groups."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from onnx import ModelProto, NodeProto
 from qnn.prepare.prepared import Change
 from qnn.prepare.rewrites.base import Rewrite, applied, refused
 from qnn.prepare.rewrites.view import Array, GraphView, attribute
+from qnn.prepare.rewrites.weights_by import changed_weights
 
 NAME = "conv-transpose-dense"
+_FLAT = 4
 
 
 def _apply(model: ModelProto) -> list[Change]:
@@ -19,6 +21,9 @@ def _apply(model: ModelProto) -> list[Change]:
         groups = int(attribute(node, "group", 1))
         shape = view.shape(node.input[1])
         dequantize = view.maker(node.input[1], "DequantizeLinear")
+        if groups > 1 and shape is not None and len(shape) > _FLAT and not view.is_quantized(node):
+            changes.append(_dense_float(view, node, groups))
+            continue
         if groups == 1 or shape is None or dequantize is None or not view.is_quantized(node):
             continue
         if shape[0] == groups and shape[1] == 1:
@@ -27,12 +32,26 @@ def _apply(model: ModelProto) -> list[Change]:
         if weights is None:
             changes.append(refused(NAME, node, "its weights are quantized in blocks or along another axis than 1"))
             continue
-        view.set_input(node, 1, weights)
-        for written in list(node.attribute):
-            if written.name == "group":
-                node.attribute.remove(written)
-        changes.append(applied(NAME, node, f"{groups} groups became a kernel with zeros between groups"))
+        changes.append(_joined(view, node, weights, groups))
     return changes
+
+
+def _joined(view: GraphView, node: NodeProto, weights: str, groups: int) -> Change:
+    view.set_input(node, 1, weights)
+    for written in list(node.attribute):
+        if written.name == "group":
+            node.attribute.remove(written)
+    return applied(NAME, node, f"{groups} groups became a kernel with zeros between groups")
+
+
+def _dense_float(view: GraphView, node: NodeProto, groups: int) -> Change:
+    def spread(weights: Array) -> Array:
+        return spread_groups(weights, numpy.zeros(1, weights.dtype), groups)
+
+    weights = changed_weights(view, node.input[1], f"{node.output[0]}_dense", spread)
+    if weights is None:
+        return refused(NAME, node, "its weights are no constant in the model's file")
+    return _joined(view, node, weights, groups)
 
 
 def _dense(view: GraphView, dequantize: NodeProto, groups: int, wanted: str) -> str | None:
@@ -72,9 +91,10 @@ def _for_all(parameters: Array, groups: int) -> Array:
 
 REWRITE = Rewrite(
     name=NAME,
-    title="A quantized ConvTranspose loses its groups",
-    pattern="ConvTranspose between Q/DQ nodes in groups, other than one channel a group",
-    why="The compiler fails on it without naming a node (QNN_COMMON_ERROR_MEM_ALLOC). A kernel that holds the"
+    title="ConvTranspose loses its groups",
+    pattern="ConvTranspose between Q/DQ nodes in groups, other than one channel a group; in groups over three axes",
+    why="The compiler fails on the first without naming a node (QNN_COMMON_ERROR_MEM_ALLOC), and answers "
+    "wrongly to the second (cosine 0.25). A kernel that holds the"
     " number 0 wherever input and output channel are of different groups gives the same sums, from the "
     "same integers.",
     default=True,

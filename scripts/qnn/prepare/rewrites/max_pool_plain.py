@@ -28,25 +28,67 @@ def _apply(model: ModelProto) -> list[Change]:
         shape = view.shape(node.input[0])
         if found is None or shape is None:
             continue
+        if _has_idle_positions(view, node):
+            del node.output[1:]
+            changes.append(applied(NAME, node, "its second output, which nothing reads, is left out"))
+        dilated = set(found.dilations) != {1} and view.is_float(node.input[0]) and not view.is_quantized(node)
         deep = len(found.sizes) == _THREE
-        if not deep and not attribute(node, "ceil_mode", 0) and not _is_wrong(found):
+        if not deep and not dilated and not attribute(node, "ceil_mode", 0) and not _is_wrong(found):
             continue
-        reach = [(size - 1) * step + 1 for size, step in zip(found.kernel, found.dilations, strict=True)]
-        if len(node.output) > 1 and node.output[1]:
-            changes.append(refused(NAME, node, "its second output, the positions, is used"))
-        elif any(end >= size for end, size in zip(found.ends, reach, strict=True)):
-            changes.append(refused(NAME, node, "a window lies in the padding alone"))
-        elif deep:
-            _over_two_and_one(view, node, found, shape)
-            changes.append(applied(NAME, node, "two poolings, over the last two axes and over the first"))
-        elif _is_wrong(found):
-            source = _with_edges(view, node, str(node.input[0]), found, range(len(found.sizes)), 2)
-            view.replace(node, "MaxPool", [source], **_attributes(_unpadded(found), range(len(found.sizes))))
-            changes.append(applied(NAME, node, f"pads {[*found.begins, *found.ends]} became copies of the edge"))
-        else:
-            view.replace(node, "MaxPool", [node.input[0]], **_attributes(found, range(len(found.sizes))))
-            changes.append(applied(NAME, node, f"pads {[*found.begins, *found.ends]} in place of ceil_mode"))
+        changes.append(_mended(view, node, found, shape, dilated=dilated))
     return changes
+
+
+def _has_idle_positions(view: GraphView, node: NodeProto) -> bool:
+    name = node.output[1] if len(node.output) > 1 else ""
+    return bool(name) and not view.users(name) and not view.is_output(name)
+
+
+def _mended(view: GraphView, node: NodeProto, found: Windows, shape: tuple[int, ...], *, dilated: bool) -> Change:
+    pads = [*found.begins, *found.ends]
+    reach = [(size - 1) * step + 1 for size, step in zip(found.kernel, found.dilations, strict=True)]
+    if len(node.output) > 1 and node.output[1]:
+        return refused(NAME, node, "its second output, the positions, is used")
+    if any(end >= size for end, size in zip(found.ends, reach, strict=True)):
+        return refused(NAME, node, "a window lies in the padding alone")
+    if dilated:
+        _by_taps(view, node, found, shape)
+        return applied(NAME, node, f"dilations {list(found.dilations)} became Gathers and Max")
+    if len(found.sizes) == _THREE:
+        _over_two_and_one(view, node, found, shape)
+        return applied(NAME, node, "two poolings, over the last two axes and over the first")
+    axes = range(len(found.sizes))
+    if _is_wrong(found):
+        source = _with_edges(view, node, str(node.input[0]), found, axes, 2)
+        view.replace(node, "MaxPool", [source], **_attributes(_unpadded(found), axes))
+        return applied(NAME, node, f"pads {pads} became copies of the edge")
+    view.replace(node, "MaxPool", [node.input[0]], **_attributes(found, axes))
+    return applied(NAME, node, f"pads {pads} in place of ceil_mode")
+
+
+def _by_taps(view: GraphView, node: NodeProto, found: Windows, shape: tuple[int, ...]) -> None:
+    """Axis by axis the largest of the elements of each window: one Gather an element, and Max.
+
+    An element beyond the border is another one of the same window, which changes no maximum.
+    """
+    source, name = str(node.input[0]), str(node.output[0])
+    sizes = list(shape)
+    for axis, size in enumerate(found.sizes):
+        flat = [prod(sizes[:2]), prod(sizes[2 : axis + 2]), size, prod(sizes[axis + 3 :])]
+        source = reshaped(view, source, flat, f"{name}_flat_{axis}")
+        sizes[axis + 2] = found.counts[axis]
+        starts = numpy.arange(found.counts[axis]) * found.strides[axis] - found.begins[axis]
+        at = starts[:, None] + numpy.arange(found.kernel[axis])[None, :] * found.dilations[axis]
+        inside = (at >= 0) & (at < size)
+        at = numpy.where(inside, at, numpy.take_along_axis(at, inside.argmax(axis=1)[:, None], axis=1))
+        taps = []
+        for tap in range(found.kernel[axis]):
+            indices = view.add_constant(f"{name}_at_{axis}_{tap}", numpy.ascontiguousarray(at[:, tap], numpy.int64))
+            taps.append(view.add_node("Gather", [source, indices], f"{name}_tap_{axis}_{tap}", axis=2))
+        source = taps[0]
+        for number, other in enumerate(taps[1:]):  # Max of two: the compiler takes no other number
+            source = view.add_node("Max", [source, other], f"{name}_max_{axis}_{number}")
+    view.replace(node, "Reshape", [source, view.add_constant(f"{name}_shape", numpy.array(sizes, numpy.int64))])
 
 
 def _is_wrong(found: Windows) -> bool:
@@ -120,9 +162,10 @@ def _attributes(found: Windows, axes: range | tuple[int, ...]) -> dict[str, list
 REWRITE = Rewrite(
     name=NAME,
     title="MaxPool loses ceil_mode, its third axis, and padding before even windows",
-    pattern="MaxPool with ceil_mode, over three axes, or over two axes with an even window and padding before it",
-    why="Over three axes the compiler refuses MaxPool, with ceil_mode it fails for some sizes, and even "
-    "windows that begin before the input are wrong at some sizes. End pads make the same windows; the "
+    pattern="MaxPool with ceil_mode, over three axes, or over two axes with an even window and padding before it, or "
+    "with dilations",
+    why="Over three axes and with dilations the compiler refuses MaxPool, with ceil_mode it fails for some sizes, and "
+    "even windows that begin before the input are wrong at some sizes. End pads make the same windows; the "
     "largest of a block is the largest of its planes' largest; and where the edge is repeated in place of"
     " padding, every window has the same largest element.",
     default=True,

@@ -22,7 +22,7 @@ def _apply(model: ModelProto) -> list[Change]:
         shape = view.shape(node.input[0])
         if mode == "constant" or shape is None:
             continue
-        pads = _pads(view, node, len(shape))
+        pads = pads_of(view, node, len(shape))
         if pads is None:
             changes.append(refused(NAME, node, "its pads are computed in the graph"))
             continue
@@ -54,7 +54,7 @@ def padded_positions(mode: str, size: int, begin: int, end: int) -> Array:
     return numpy.minimum(folded, period - folded)
 
 
-def _pads(view: GraphView, node: NodeProto, rank: int) -> list[tuple[int, int]] | None:
+def pads_of(view: GraphView, node: NodeProto, rank: int) -> list[tuple[int, int]] | None:
     """(begin, end) of every axis; None when they are not constant. An attribute up to opset 10, an input since."""
     written = attribute(node, "pads")
     if written is None:

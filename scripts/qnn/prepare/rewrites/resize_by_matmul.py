@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from onnx import ModelProto, NodeProto, TensorProto
+from onnx import ModelProto, NodeProto
+from onnx.helper import tensor_dtype_to_np_dtype
 
 from qnn.prepare.prepared import Change
 from qnn.prepare.rewrites.base import Rewrite, applied, refused
@@ -28,7 +29,7 @@ def _apply(model: ModelProto) -> list[Change]:
             view.replace(node, "Identity", [node.input[0]])
             changes.append(applied(NAME, node, "no size changes: it is a copy"))
             continue
-        if view.dtype(node.input[0]) != TensorProto.FLOAT:
+        if not view.is_float(node.input[0]):
             changes.append(refused(NAME, node, "only in float32 can a matrix stand for it"))
             continue
         found = [(axis, matrix(view, node, axis)) for axis in axes if axis.changes]
@@ -47,7 +48,10 @@ def is_right(view: GraphView, node: NodeProto, axes: tuple[Axis, ...]) -> bool:
     modes = attribute(node, "coordinate_transformation_mode", b"half_pixel").decode()
     # Resize of opset 10 has no modes: it is asymmetric, and the compiler takes it for half_pixel.
     known = node.op_type == "Upsample" or (modes in _RIGHT and view.opset() >= _WITH_MODES)
-    return plain and known and all(axis.scale_fits for axis in axes) and not attribute(node, "antialias", 0)
+    # It leaves `exclude_outside` out, and makes a single element of pytorch_half_pixel from another place.
+    odd = attribute(node, "antialias", 0) or attribute(node, "exclude_outside", 0)
+    single = modes == "pytorch_half_pixel" and any(axis.changes and axis.after == 1 for axis in axes)
+    return plain and known and all(axis.scale_fits for axis in axes) and not odd and not single
 
 
 _RIGHT = frozenset({"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"})
@@ -65,7 +69,8 @@ def _replace(view: GraphView, node: NodeProto, axes: tuple[Axis, ...], steps: li
 def _multiplied(view: GraphView, node: NodeProto, name: str, sizes: list[int], axis: Axis, weights: Array) -> str:
     """The tensor with one axis multiplied by weights[before, after]."""
     wanted = f"{node.output[0]}_axis_{axis.index}"
-    factor = view.add_constant(f"{wanted}_weights", weights)
+    dtype = tensor_dtype_to_np_dtype(view.dtype(node.input[0]))
+    factor = view.add_constant(f"{wanted}_weights", weights.astype(dtype))
     rank, index = len(sizes), axis.index
     order = [*(other for other in range(rank) if other != index), index]
     name = transposed(view, name, order, f"{wanted}_last")
@@ -83,7 +88,7 @@ REWRITE = Rewrite(
     name=NAME,
     title="Resize by a scale that its sizes do not tell becomes MatMuls",
     pattern="Resize or Upsample in mode linear or cubic whose scale times size is no whole number, that has a "
-    "coordinate mode the compiler lacks, or that is not on the last two of four axes",
+    "coordinate mode the compiler lacks, exclude_outside or antialias, or that is not on the last two of four axes",
     why="The compiler takes the scale from the sizes: 10 by 2.35 gives 23, which is 2.3, and every element "
     "comes from a shifted place (cosine 0.79); other forms it refuses. Interpolation along an axis is a "
     "product with constant weights, those that ONNX Runtime uses.",
