@@ -91,6 +91,12 @@ def test_only_what_may_leave_its_type_is_brought_back() -> None:
     assert "Mod" not in operators(after)
 
 
+def test_an_image_that_is_passed_through() -> None:
+    made = made_of(([node("Identity", ["x"], ["t"])], {}), IMAGE, UINT8)
+    after = assert_rewritten(made, {"x": IMAGE}, NAME)
+    assert operators(after) == ["Cast", "Cast"]
+
+
 def test_casts_between_types_wrap_as_integers_do() -> None:
     numbers = np.array([[0, 1, 127, 128, 255, 300, -1, -129, 70000, -70000]], np.int32)
     for target in (INT8, INT16, UINT8, UINT16):

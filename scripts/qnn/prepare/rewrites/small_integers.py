@@ -23,14 +23,15 @@ _SMALL = frozenset({*_BYTES, TensorProto.UINT16, TensorProto.INT16})
 _AS_INT32 = frozenset(
     {
         "Abs", "Add", "ArgMax", "Clip", "Concat", "Div", "Equal", "Expand", "Gather", "GatherElements", "Greater",
-        "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Min", "Mod", "Mul", "OneHot", "ReduceMax", "ReduceMin",
+        "GreaterOrEqual", "Identity", "Less",
+        "LessOrEqual", "Max", "Min", "Mod", "Mul", "OneHot", "ReduceMax", "ReduceMin",
         "ScatterElements", "ScatterND", "Split", "Sub", "Tile", "TopK", "Where",
     }
 )  # fmt: skip
 # What it takes of float only. fp16 has every integer of 8 bits, and these make no other numbers.
 _AS_FLOAT = frozenset({"ArgMin", "DepthToSpace", "GlobalMaxPool", "MaxPool", "Pad", "SpaceToDepth"})
 # What it takes in any type: these stay as they are, unless what they read is wide already.
-_ANY = frozenset({"Flatten", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"})
+_ANY = frozenset({"Flatten", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"})
 _ARITHMETIC = frozenset({"Abs", "Add", "Cast", "Div", "Mul", "Sub"})
 _OF_BOOLEANS = frozenset({"Equal", "Pad", "ReduceMax", "ReduceMin"})
 
