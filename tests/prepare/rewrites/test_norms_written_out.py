@@ -45,6 +45,15 @@ def test_x_by_its_norm_is_the_operator(inverse: str) -> None:
     assert operators(after) == ["LpNormalization"]
 
 
+@pytest.mark.parametrize(("operator", "places"), [("Div", ("s", "k")), ("Mul", ("k", "s"))])
+def test_a_deviation_of_n_less_one(operator: str, places: tuple[str, str]) -> None:
+    nodes = [node("Pow", ["x", "two"], ["q"]), node("ReduceSum", ["q", "axes"], ["s"]),
+             node(operator, places, ["v"]), node("Sqrt", ["v"], ["y"])]  # fmt: skip
+    constants = {"two": np.float32(2), "axes": np.array([-1]), "k": np.float32(39 if operator == "Div" else 1 / 39)}
+    made = model(nodes, [value("x", _X.shape)], [value("y", [2, 6, 1])], constants)
+    assert_rewritten(made, {"x": _X}, "norm-written-out")
+
+
 def test_norms_that_stay() -> None:
     """Bounded numbers, a constant under the root, another root."""
 

@@ -26,16 +26,18 @@ def _apply(model: ModelProto) -> list[Change]:
         if node.op_type == "Pow" and view.scalar(node.input[1]) != 0.5:
             continue
         inner, floor = _without_floor(view, str(node.input[0]))
+        inner, share = _without_factor(view, inner)
         total = view.maker(inner, "ReduceSum", "ReduceMean")
         x = None if total is None else squared(view, str(total.input[0]))
         axes = None if total is None else axes_of(view, total)
         shape = None if x is None else view.shape(x)
-        if total is None or x is None or not axes or shape is None or floor < 0:
+        if total is None or x is None or not axes or shape is None or floor < 0 or share <= 0:
             continue
         terms = prod(shape[axis] for axis in axes)
         if max(abs(bound) for bound in interval(view, x)) ** 2 * terms <= _FP16_MAX:
             continue
-        root = _replace(view, node, total, x, axes, floor, terms)
+        share /= terms if total.op_type == "ReduceMean" else 1
+        root = _replace(view, node, total, x, axes, floor, share)
         _divide(view, root, x)
         changes.append(applied(NAME, node, "√Σx² became ReduceL2"))
     return changes
@@ -59,14 +61,24 @@ def _without_floor(view: GraphView, name: str) -> tuple[str, float]:
     return (name, 0.0) if least is None or bounded or node.op_type == "Max" else (str(node.input[0]), float(least))
 
 
+def _without_factor(view: GraphView, name: str) -> tuple[str, float]:
+    """(the tensor that is multiplied or divided by a constant, the factor); itself and 1 without one."""
+    node = view.maker(name, "Mul", "Div")
+    for place in (0, 1) if node is not None and node.op_type == "Mul" else (1,):
+        factor = None if node is None else view.scalar(node.input[place])
+        if node is not None and factor:
+            return str(node.input[1 - place]), factor if node.op_type == "Mul" else 1 / factor
+    return name, 1.0
+
+
 def _replace(
-    view: GraphView, node: NodeProto, total: NodeProto, x: str, axes: tuple[int, ...], floor: float, terms: int
+    view: GraphView, node: NodeProto, total: NodeProto, x: str, axes: tuple[int, ...], floor: float, share: float
 ) -> NodeProto:
     made = str(node.output[0])
     further, attributes = axes_arguments(view, axes)
     steps = [("ReduceL2", [x, *further], {"keepdims": int(attribute(total, "keepdims", 1)), **attributes})]
-    if total.op_type == "ReduceMean":
-        steps.append(("Mul", [view.add_scalar_like(f"{made}_share", 1 / sqrt(terms), x)], {}))
+    if share != 1:
+        steps.append(("Mul", [view.add_scalar_like(f"{made}_share", sqrt(share), x)], {}))
     if floor:
         steps.append(("Max", [view.add_scalar_like(f"{made}_floor", sqrt(floor), x)], {}))
     name = ""
@@ -90,8 +102,8 @@ def _divide(view: GraphView, root: NodeProto, x: str) -> None:
 REWRITE = Rewrite(
     name=NAME,
     title="Norms written as a root of squares become ReduceL2",
-    pattern="Sqrt (or Pow 0.5) of ReduceSum or ReduceMean of x², with a floor under it or none, where the squares may "
-    "leave fp16's range; x times the reciprocal of such a norm",
+    pattern="Sqrt (or Pow 0.5) of ReduceSum or ReduceMean of x², with or without a constant factor and a floor, where "
+    "the squares may leave fp16's range; x times the reciprocal of such a norm",
     why="A square leaves fp16 as soon as |x| passes 256. ReduceL2 computes the same and is kept in the range by "
     "reduce-l2-range; √max(s, e) is max(√s, √e). With a constant added under the root it is no ReduceL2: see rms-norm "
     "and scaled-squares.",
