@@ -183,6 +183,13 @@ def power(view: GraphView) -> Met:
             yield node, "results above 65,504 are no fp16 numbers"
 
 
+def coupled_gates(view: GraphView) -> Met:
+    """An LSTM whose forget gate is the input gate's rest: the compiler leaves the attribute out."""
+    for node in view.nodes("LSTM"):
+        if attribute(node, "input_forget", 0):
+            yield node, "its forget gate is coupled to its input gate (input_forget), which HTP leaves out"
+
+
 def long_lstm(view: GraphView) -> Met:
     """An LSTM of many steps, each of which adds the error of HTP's gates to the cell."""
     for node in view.nodes("LSTM"):
@@ -210,6 +217,7 @@ MATCHERS: Mapping[str, Matcher] = {
         periodic,
         near_ties,
         power,
+        coupled_gates,
         long_lstm,
     )
 }

@@ -54,6 +54,15 @@ def _long_lstm() -> ProbeGraph:
     return graph(nodes, {"x": noise(250, 1, 4, scale=0.1)}, constants)
 
 
+def _lstm(lengths: tuple[int, ...] = (), **attributes: int) -> ProbeGraph:
+    constants = {"w": noise(1, 40, 8, scale=0.4), "r": noise(1, 40, 10, seed=1, scale=0.4)}
+    inputs = ["x", "w", "r", "", "n"] if lengths else ["x", "w", "r"]
+    if lengths:
+        constants["n"] = numpy.array(lengths, numpy.int32)
+    nodes = [node("LSTM", inputs, ["y"], hidden_size=10, **attributes)]
+    return graph(nodes, {"x": noise(12, 2, 8)}, constants)
+
+
 def _conv_transpose_3d() -> ProbeGraph:
     nodes = [node("ConvTranspose", ["x", "w"], ["y"], strides=[2] * 3, pads=[1] * 6, group=4)]
     return graph(nodes, {"x": noise(1, 4, 4, 5, 6)}, {"w": noise(4, 1, 3, 3, 3, seed=1)})
@@ -83,6 +92,8 @@ SPATIAL_PROBES: Mapping[str, Callable[[], ProbeGraph]] = {
     "group-norm-rank-5": lambda: _group_norm(1, 8, 4, 5, 6),
     "batch-norm-rank-5": _batch_norm,
     "long-lstm": _long_lstm,
+    "lstm-shorter": lambda: _lstm((7, 7)),
+    "lstm-coupled": lambda: _lstm(input_forget=1),
     "conv-transpose-3d-groups": _conv_transpose_3d,
     "conv-3d-dilated": _conv_3d,
     "resize-exclude-outside": lambda: _resize(1, 3, 17, 19, mode="cubic", exclude_outside=1),

@@ -27,6 +27,7 @@ MODULES: tuple[str, ...] = (
     "clip_exp",
     "computed_clip",
     "default_activations",
+    "recurrent_lengths",
     "lstm_written_out",
     "fed_mask_floor",
     "softplus_flat",
