@@ -63,6 +63,11 @@ def _lstm(lengths: tuple[int, ...] = (), **attributes: int) -> ProbeGraph:
     return graph(nodes, {"x": noise(12, 2, 8)}, constants)
 
 
+def _rnn() -> ProbeGraph:
+    constants = {"w": noise(1, 10, 8, scale=0.4), "r": noise(1, 10, 10, seed=1, scale=0.4)}
+    return graph([node("RNN", ["x", "w", "r"], ["y"], hidden_size=10)], {"x": noise(12, 2, 8)}, constants)
+
+
 def _conv_transpose_3d() -> ProbeGraph:
     nodes = [node("ConvTranspose", ["x", "w"], ["y"], strides=[2] * 3, pads=[1] * 6, group=4)]
     return graph(nodes, {"x": noise(1, 4, 4, 5, 6)}, {"w": noise(4, 1, 3, 3, 3, seed=1)})
@@ -93,6 +98,7 @@ SPATIAL_PROBES: Mapping[str, Callable[[], ProbeGraph]] = {
     "batch-norm-rank-5": _batch_norm,
     "long-lstm": _long_lstm,
     "lstm-shorter": lambda: _lstm((7, 7)),
+    "rnn": _rnn,
     "lstm-coupled": lambda: _lstm(input_forget=1),
     "conv-transpose-3d-groups": _conv_transpose_3d,
     "conv-3d-dilated": _conv_3d,

@@ -39,7 +39,8 @@ def layer(
 def test_lengths(op: str, direction: str, lengths: list[int]) -> None:
     made, feeds = layer(op, lengths, direction=direction, states=len(lengths) > 2)
     after = assert_rewritten(made, feeds, "recurrent-lengths")
-    assert operators(after).count(op) == (3 if len(lengths) > 2 else 1)
+    layers = 0 if op == "RNN" else 3 if len(lengths) > 2 else 1  # RNN is written out behind it
+    assert operators(after).count(op) == layers
     assert "n" not in {name for entry in after.graph.node for name in entry.input}
 
 

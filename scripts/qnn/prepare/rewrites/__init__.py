@@ -29,6 +29,7 @@ MODULES: tuple[str, ...] = (
     "default_activations",
     "recurrent_lengths",
     "lstm_written_out",
+    "rnn_written_out",
     "fed_mask_floor",
     "softplus_flat",
     "lp_pool_written_out",

@@ -110,8 +110,8 @@ def _direction(view: GraphView, node: NodeProto, sizes: _Sizes, flat: str, place
         both = _constant(view, node, _B)[place]
         bias = view.add_constant(f"{wanted}_b", both[: 4 * sizes.hidden] + both[4 * sizes.hidden :])
         shares = view.add_node("Add", [shares, bias], f"{wanted}_biased")
-    parts = _split(view, shares, [sizes.batch] * sizes.steps, 0, f"{wanted}_step")
-    hidden, cell = (_first(view, node, which, place, wanted) for which in (_H, _C))
+    parts = split(view, shares, [sizes.batch] * sizes.steps, 0, f"{wanted}_step")
+    hidden, cell = (first_state(view, node, which, place, wanted) for which in (_H, _C))
     every: list[str] = []
     for part in reversed(parts) if backward else parts:
         gates = (
@@ -119,7 +119,7 @@ def _direction(view: GraphView, node: NodeProto, sizes: _Sizes, flat: str, place
             if not hidden
             else view.add_node("Add", [part, view.add_node("MatMul", [hidden, back], f"{part}_r")], f"{part}_z")
         )
-        entry, out, forget, new = _split(view, gates, [sizes.hidden] * 4, 1, f"{part}_gate")
+        entry, out, forget, new = split(view, gates, [sizes.hidden] * 4, 1, f"{part}_gate")
         fresh = view.add_node(
             "Mul", [_sigmoid(view, entry), view.add_node("Tanh", [new], f"{new}_tanh")], f"{part}_new"
         )
@@ -154,7 +154,7 @@ def _constant(view: GraphView, node: NodeProto, which: int) -> Array:
     return array
 
 
-def _first(view: GraphView, node: NodeProto, which: int, place: int, wanted: str) -> str:
+def first_state(view: GraphView, node: NodeProto, which: int, place: int, wanted: str) -> str:
     """One direction's first state [batch, hidden]; empty where it is zeros because none is given."""
     given = _given(node, which)
     if not given:
@@ -167,7 +167,7 @@ def _sigmoid(view: GraphView, name: str) -> str:
     return view.add_node("Sigmoid", [name], f"{name}_sigmoid")
 
 
-def _split(view: GraphView, name: str, sizes: list[int], axis: int, wanted: str) -> list[str]:
+def split(view: GraphView, name: str, sizes: list[int], axis: int, wanted: str) -> list[str]:
     if len(sizes) == 1:
         return [name]
     outputs = [view.fresh(f"{wanted}_{number}") for number in range(len(sizes))]
