@@ -54,6 +54,9 @@ class Meter:
     def fails(self, stage: Stage) -> None:
         raise RuntimeError(f"{stage.name} {stage.subject} failed")
 
+    def remarks(self, stage: Stage, lines: Sequence[str]) -> None:
+        """Cost nothing."""
+
     def _book(self) -> None:
         now = self._now()
         if self._open:
