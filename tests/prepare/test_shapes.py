@@ -219,3 +219,51 @@ def test_an_input_that_is_no_tensor(tmp_path: Path) -> None:
     made = model([node("SequenceLength", ["s"], ["y"])], [sequence], [value("y", [], INT64)])
     with pytest.raises(UnsupportedDtype, match="'s' is a sequence_type, not a tensor"):
         prepared(saved(made, tmp_path), tmp_path, specs(s=(1,)))
+
+
+RESIZED = [
+    # 10 by 0.7 is 6.9999998, which is 7 in float32; scales are given for one axis, the other is doubled.
+    (18, {"mode": "linear"}, 10, 0.7, ["Resize"]),
+    (11, {"mode": "cubic", "coordinate_transformation_mode": "align_corners"}, 10, 0.7, ["Resize"]),
+    (
+        18,
+        {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"},
+        20,
+        1.4,
+        ["Resize"],
+    ),
+    # One bit less than 1.7: the sizes would say 1.7, and position 17 would be 10 and not 10.000001.
+    (
+        18,
+        {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "ceil"},
+        20,
+        float(np.nextafter(np.float32(1.7), np.float32(0))),
+        ["Gather", "Gather"],
+    ),
+    (10, {"mode": "linear"}, 10, 0.7, ["MatMul", "MatMul"]),
+    (9, {"mode": "nearest"}, 10, 1.4, ["Gather", "Gather"]),
+]
+
+
+@pytest.mark.parametrize(("opset", "attributes", "size", "scale", "becomes"), RESIZED)
+def test_a_scale_whose_float32_product_is_one_element_more(
+    opset: int, attributes: dict[str, str], size: int, scale: float, becomes: list[str], tmp_path: Path
+) -> None:
+    resize = node("Upsample", ["x", "s"], ["r"], **attributes)
+    if opset >= 10:
+        resize = node("Resize", ["x", "s"] if opset == 10 else ["x", "roi", "s"], ["r"], **attributes)
+    made = model(
+        [resize, node("Shape", ["r"], ["shape"]), node("Relu", ["r"], ["q"]), node("Reshape", ["q", "shape"], ["y"])],
+        [value("x", [1, 2, size, 6])],
+        [value("y", ["n", "c", "h", "w"])],
+        {"s": np.array([1, 1, scale, 2], np.float32), "roi": np.zeros(0, np.float32)},
+        opset=opset,
+    )
+    facts, after = prepared(made, tmp_path, specs(x=(1, 2, size, 6)))
+    feeds = {"x": noise(1, 2, size, 6)}
+    [expected], [got] = run(made, feeds), run(after, feeds)
+    assert facts.outputs[0].shape == got.shape == expected.shape
+    assert expected.shape[2] > int(size * float(np.float32(scale)))
+    np.testing.assert_allclose(got, expected, rtol=0, atol=2e-6)
+    assert [made.op_type for made in after.graph.node if made.op_type in ("Gather", "MatMul", "Resize")] == becomes
+    assert any(f"resize-size: {resize.name}" in str(change) for change in facts.changes)

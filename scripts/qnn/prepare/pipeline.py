@@ -12,6 +12,7 @@ from qnn.prepare.finite import refuse_not_numbers
 from qnn.prepare.load import load
 from qnn.prepare.prepared import Change, PreparedGraph, save_prepared
 from qnn.prepare.request import PrepareRequest
+from qnn.prepare.resize_shapes import settle_resizes
 from qnn.prepare.rewrites.registry import apply_rewrites
 from qnn.prepare.simplify import simplify
 from qnn.prepare.strip import strip
@@ -69,7 +70,9 @@ def transform(model: ModelProto, request: PrepareRequest) -> tuple[ModelProto, l
     check.refuse_control_flow(model)
     check.refuse_random(model)
     changes += canonical.settle_names(model)
-    model = shapes.infer(model)
+    model, done = settle_resizes(shapes.infer(model))
+    changes += done
+    canonical.sort_graph(model)
     changes += complete_shapes(model)
     model, done = apply_rewrites(model, request.rewrites)
     changes += done

@@ -22,6 +22,7 @@ from qnn.prepare.canonical import sort_graph
 from qnn.prepare.constants import lift_constants
 from qnn.prepare.onnxsim_core import Simplifier, load_simplifier
 from qnn.prepare.prepared import Change
+from qnn.prepare.resize_shapes import settle_resizes
 from qnn.prepare.unroll import unroll
 from qnn.prepare.weights import bring_near, is_far, subgraphs
 
@@ -86,13 +87,15 @@ def simplify(model: ModelProto) -> tuple[ModelProto, list[Change]]:
     before = len(model.graph.node)
     changes: list[Change] = []
     while True:
-        model, note = _simplify_once(shapes.infer(model))
+        model, sized = settle_resizes(shapes.infer(model))
+        sort_graph(model)
+        model, note = _simplify_once(model)
         lift_constants(model)
         sort_graph(model)
         resolved = resolve_branches(model) + unroll(model)
         if not resolved:
             model, resolved = choose_branches(model)
-        changes += note + resolved
+        changes += sized + note + resolved
         if not resolved:
             break
         lift_constants(model)

@@ -7,7 +7,7 @@ with the weights of its matrix. So nothing of ten coordinate formulas and their 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy
 import onnx
@@ -18,6 +18,8 @@ from qnn.prepare.runtime import RuntimeRefusedError, load_cpu, run_cpu
 
 _OUTSIDE = -1.0
 _ROI, _SCALES, _SIZES = 1, 2, 3
+# Weights are alike when they differ by no more than the last bits of their computation.
+_ALIKE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -41,13 +43,31 @@ class Axis:
         return self.scale is None or abs(self.before * self.scale - self.after) < 1e-4
 
 
-def axes_of(view: GraphView, node: NodeProto) -> tuple[Axis, ...] | None:
-    """All axes, in order; None when scales, sizes or the roi are not constants, or the shapes are not known."""
-    before, after = view.shape(node.input[0]), view.shape(node.output[0])
+def shape_by_scales(view: GraphView, node: NodeProto) -> tuple[int, ...] | None:
+    """The shape ONNX Runtime gives a node whose scales decide: the floor of the float32 product along each axis.
+
+    ONNX's own inference takes the floor of the exact product, which is 6 for 10 by the float32 0.7 (0.69999999), where
+    the float32 product is 7. None where sizes decide, or scales or the shape before are not known.
+    """
+    before, scales = view.shape(node.input[0]), _scales(view, node)
+    if before is None or not scales or _constant(view, node, _SIZES):
+        return None
+    after = list(before)
+    for axis, scale in zip(_chosen(node, len(before)), scales, strict=True):
+        after[axis] = int(numpy.float32(scale) * numpy.float32(before[axis]))
+    return tuple(after)
+
+
+def axes_of(view: GraphView, node: NodeProto, after: tuple[int, ...] | None = None) -> tuple[Axis, ...] | None:
+    """All axes, in order; None when scales, sizes or the roi are not constants, or the shapes are not known.
+
+    `after` is the shape of the result where the graph does not state it rightly.
+    """
+    before, after = view.shape(node.input[0]), after or view.shape(node.output[0])
     if before is None or after is None or len(before) != len(after):
         return None
-    chosen = [int(axis) % len(before) for axis in attribute(node, "axes", range(len(before)))]
-    scales = attribute(node, "scales") or _constant(view, node, 1 if node.op_type == "Upsample" else _scales_at(view))
+    chosen = _chosen(node, len(before))
+    scales = _scales(view, node)
     sizes = _constant(view, node, _SIZES)
     if not scales and not sizes:
         return None
@@ -91,8 +111,25 @@ def matrix(view: GraphView, node: NodeProto, axis: Axis) -> Array | None:
     return answer.reshape(size, axis.after)
 
 
-def _scales_at(view: GraphView) -> int:
-    return 1 if view.opset() < 11 else _SCALES
+def same_by_sizes(view: GraphView, node: NodeProto, axis: Axis) -> bool:
+    """Whether the sizes before and after tell all that the scale does along this axis: equal positions or weights."""
+    asked = [numpy.arange(axis.before, dtype=numpy.float32)]
+    if attribute(node, "mode", b"nearest") != b"nearest":
+        asked = list(numpy.eye(axis.before, dtype=numpy.float32))
+    probe = numpy.stack(asked).reshape(1, len(asked), 1, axis.before)
+    by_scale, by_sizes = _ask(view, node, axis, probe), _ask(view, node, replace(axis, scale=None), probe)
+    if by_scale is None or by_sizes is None or by_scale.shape != by_sizes.shape:
+        return False
+    return bool(numpy.allclose(by_scale, by_sizes, rtol=0.0, atol=_ALIKE))
+
+
+def _chosen(node: NodeProto, rank: int) -> list[int]:
+    return [int(axis) % rank for axis in attribute(node, "axes", range(rank))]
+
+
+def _scales(view: GraphView, node: NodeProto) -> list[float]:
+    at = 1 if node.op_type == "Upsample" or view.opset() < 11 else _SCALES
+    return [float(scale) for scale in attribute(node, "scales") or _constant(view, node, at)]
 
 
 def _constant(view: GraphView, node: NodeProto, index: int) -> list[float]:

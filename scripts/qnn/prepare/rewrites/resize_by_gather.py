@@ -33,14 +33,18 @@ def _apply(model: ModelProto) -> list[Change]:
             view.replace(node, "Identity", [node.input[0]])
             changes.append(applied(NAME, node, "no size changes: it is a copy"))
             continue
-        found = [(axis.index, positions(view, node, axis)) for axis in axes if axis.changes]
-        moves = [(index, at) for index, at in found if at is not None]
-        if not moves or len(moves) != len(found):
-            changes.append(refused(NAME, node, "it takes elements from outside of its input"))
-            continue
-        moved(view, node, moves)
-        changes.append(applied(NAME, node, f"mode nearest became {len(moves)} Gather of constant positions"))
+        changes.append(as_gathers(view, node, axes))
     return changes
+
+
+def as_gathers(view: GraphView, node: NodeProto, axes: tuple[Axis, ...]) -> Change:
+    """Write a node of mode nearest as one Gather an axis that changes; says so, or why it cannot be."""
+    found = [(axis.index, positions(view, node, axis)) for axis in axes if axis.changes]
+    moves = [(index, at) for index, at in found if at is not None]
+    if not moves or len(moves) != len(found):
+        return refused(NAME, node, "it takes elements from outside of its input")
+    moved(view, node, moves)
+    return applied(NAME, node, f"mode nearest became {len(moves)} Gather of constant positions")
 
 
 def is_right(view: GraphView, node: NodeProto, axes: tuple[Axis, ...]) -> bool:

@@ -32,14 +32,18 @@ def _apply(model: ModelProto) -> list[Change]:
         if not view.is_float(node.input[0]):
             changes.append(refused(NAME, node, "only in float32 can a matrix stand for it"))
             continue
-        found = [(axis, matrix(view, node, axis)) for axis in axes if axis.changes]
-        steps = [(axis, weights) for axis, weights in found if weights is not None]
-        if not steps or len(steps) != len(found):
-            changes.append(refused(NAME, node, "it takes elements from outside of its input"))
-            continue
-        _replace(view, node, axes, steps)
-        changes.append(applied(NAME, node, f"became {len(steps)} MatMul by constant weights"))
+        changes.append(as_matmuls(view, node, axes))
     return changes
+
+
+def as_matmuls(view: GraphView, node: NodeProto, axes: tuple[Axis, ...]) -> Change:
+    """Write a linear or cubic node of float32 as one MatMul an axis that changes; says so, or why it cannot be."""
+    found = [(axis, matrix(view, node, axis)) for axis in axes if axis.changes]
+    steps = [(axis, weights) for axis, weights in found if weights is not None]
+    if not steps or len(steps) != len(found):
+        return refused(NAME, node, "it takes elements from outside of its input")
+    _replace(view, node, axes, steps)
+    return applied(NAME, node, f"became {len(steps)} MatMul by constant weights")
 
 
 def is_right(view: GraphView, node: NodeProto, axes: tuple[Axis, ...]) -> bool:
