@@ -11,6 +11,7 @@ MODULES: tuple[str, ...] = (
     "reduce_plain",
     "plain_functions",
     "plain_forms",
+    "adaptive_average_pool",
     "gather_nd",
     "sum_to_mean",
     "centred_variance",
