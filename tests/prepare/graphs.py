@@ -69,11 +69,12 @@ def prepared(
     inputs: Sequence[InputSpec],
     bucket: Mapping[str, int] | None = None,
     output: str = "out",
+    rewrites: Mapping[str, bool] | None = None,
 ) -> tuple[PreparedGraph, ModelProto]:
-    """The facts of the prepared graph and the model that was written."""
+    """The facts of the prepared graph and the model that was written; `rewrites` switches some on or off."""
     path = source if isinstance(source, Path) else saved(source, folder)
     (folder / output).mkdir()
-    facts = prepare(PrepareRequest(path, "net", tuple(inputs), bucket or {}, folder / output))
+    facts = prepare(PrepareRequest(path, "net", tuple(inputs), bucket or {}, folder / output, rewrites=rewrites or {}))
     return facts, onnx.load(folder / output / "net.onnx")
 
 
