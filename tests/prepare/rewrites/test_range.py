@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto
 
-from tests.prepare.graphs import FLOAT, INT64, Array, model, node, noise, operators, value
+from tests.prepare.graphs import FLOAT, INT64, Array, model, node, noise, operators, run, value
 from tests.prepare.rewrites.checks import assert_left, assert_rewritten, prepared_with
 
 SHAPE = (2, 3, 4, 5)
@@ -205,6 +206,79 @@ def test_scores_filled_by_where_and_the_guard_behind() -> None:
     )
     after = assert_rewritten(made, {"s": SCORES}, "softmax-mask", times=2)
     assert operators(after) == ["Where", "Softmax"]
+
+
+# Left padding: of the second sample the first three queries see nothing.
+LEFT = np.array([[1, 1, 1, 1, 1, 1], [0, 0, 0, 1, 1, 1]], np.int64)
+SEEN = [node("Cast", ["pad"], ["b"], to=TensorProto.BOOL), node("Unsqueeze", ["b", "axes"], ["b4"])]
+KEPT = [*SEEN, node("And", ["b4", "causal"], ["keep"])]
+SUM = node("Add", ["s", "m"], ["a"])
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        [*KEPT, node("Where", ["keep", "zero", "low"], ["m"]), SUM],
+        [*KEPT, node("Cast", ["keep"], ["f"], to=FLOAT), node("Sub", ["one", "f"], ["g"]),
+         node("Mul", ["g", "low"], ["m"]), SUM],
+        # places that both mask are lower than those that one masks
+        [*SEEN, node("Where", ["b4", "zero", "low"], ["n"]), node("Where", ["causal", "zero", "low"], ["c"]),
+         node("Add", ["s", "c"], ["m"]), node("Add", ["m", "n"], ["a"])],
+        [*SEEN, node("Where", ["b4", "zero", "low"], ["n"]), node("Where", ["causal", "s", "low"], ["c"]),
+         node("Add", ["c", "n"], ["a"])],
+    ],
+    ids=["where", "product", "two", "where of scores"],
+)  # fmt: skip
+@pytest.mark.parametrize("low", [LOWEST, np.float32(-1e9)])
+def test_rows_that_are_masked_whole(nodes: list[Any], low: np.float32) -> None:
+    made, feeds = left_padded(nodes, low)
+    after = assert_rewritten(made, feeds, "masked-rows")
+    assert min(float(w.min()) for w in weights(after) if w.dtype == np.float32) == -1e4
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        [node("Where", ["keep", "zero", "low"], ["m"]), SUM],
+        [node("Where", ["keep", "s", "low"], ["a"])],
+    ],
+    ids=["sum", "where of scores"],
+)
+def test_rows_without_a_number_are_0_behind_the_guard(nodes: list[Any]) -> None:
+    guard = [node("IsNaN", ["p"], ["nan"]), node("Where", ["nan", "zero", "p"], ["y"])]
+    made, feeds = left_padded([*KEPT, *nodes], np.float32(-np.inf), guard, "y")
+    after = assert_rewritten(made, feeds, "masked-rows")
+    assert not run(after, feeds)[0][1, :, :3].any()
+    assert "IsNaN" not in operators(after)
+
+
+def test_scores_count_in_rows_under_a_mask_of_minus_ten_thousand() -> None:
+    made, feeds = left_padded([*KEPT, node("Where", ["keep", "zero", "low"], ["m"]), SUM], np.float32(-1e4))
+    # beside -10,000 float32 keeps three digits behind the point
+    assert_rewritten(made, feeds, "masked-rows", within=1e-3)
+
+
+def left_padded(
+    nodes: list[Any], low: np.float32, behind: Sequence[Any] = (), output: str = "p"
+) -> tuple[Any, dict[str, Array]]:
+    """Layers before and behind the masked softmax of [2, 2, 6, 6]."""
+    constants = {"axes": np.array([1, 2]), "causal": CAUSAL[None, None] == 0, "zero": np.float32(0), "low": low}
+    made = model(
+        [node("MatMul", ["x", "w"], ["s"]), *nodes, node("Softmax", ["a"], ["p"], axis=-1), *behind],
+        [value("x", [2, 2, 6, 6]), value("pad", [2, 6], INT64)],
+        [value(output, [2, 2, 6, 6])],
+        {**constants, "one": np.float32(1), "w": noise(6, 6)},
+    )
+    return made, {"x": noise(2, 2, 6, 6), "pad": LEFT}
+
+
+def test_masks_without_whole_rows_are_left() -> None:
+    mask = np.where(CAUSAL > 0, LOWEST, np.float32(0))
+    made, feeds = attention([node("Identity", ["c"], ["m"])], {"c": mask})
+    assert assert_left(made, feeds, "masked-rows") == []
+    mask[2] = LOWEST
+    made, feeds = attention([node("Identity", ["c"], ["m"])], {"c": mask})
+    assert_rewritten(made, feeds, "masked-rows")
 
 
 def test_ordinary_negative_numbers_and_other_adds_are_left() -> None:

@@ -19,6 +19,7 @@ MODULES: tuple[str, ...] = (
     "rms_norm_rows",
     "scaled_squares",
     "norm_written_out",
+    "masked_rows",
     "softmax_mask",
     "lone_erf",
     "sigmoid_written_out",

@@ -62,8 +62,14 @@ def _scores(view: GraphView, node: NodeProto, index: int, changes: list[Change],
             _scores(view, maker, position, changes, done, depth - 1)
     elif maker.op_type == "Mul":
         _product(view, maker, changes)
-    elif maker.op_type in _PASSING and view.is_float(maker.input[0]):
+    elif _is_less_its_largest(view, maker) or (maker.op_type in _PASSING and view.is_float(maker.input[0])):
         _scores(view, maker, 0, changes, done, depth - 1)
+
+
+def _is_less_its_largest(view: GraphView, node: NodeProto) -> bool:
+    """Whether a node is a mask less its largest number of each row, as masked-rows writes it."""
+    most = view.maker(node.input[1], "ReduceMax") if node.op_type == "Sub" else None
+    return most is not None and most.input[0] == node.input[0]
 
 
 def _constant(view: GraphView, node: NodeProto, index: int, changes: list[Change]) -> None:
@@ -84,7 +90,7 @@ def _product(view: GraphView, node: NodeProto, changes: list[Change]) -> None:
         factor = view.scalar(node.input[1 - position])
         if factor is None or factor >= _BEYOND:
             continue
-        if not _is_switch(view, node.input[position]):
+        if not is_switch(view, node.input[position]):
             changes.append(refused(NAME, node, f"{factor:.3g} is multiplied by what may be other than 0 and 1"))
             return
         view.set_input(
@@ -94,8 +100,8 @@ def _product(view: GraphView, node: NodeProto, changes: list[Change]) -> None:
         return
 
 
-def _is_switch(view: GraphView, name: str, depth: int = _DEPTH) -> bool:
-    """Whether the tensor holds 0 and 1 only: whole numbers within 0 and 1."""
+def is_switch(view: GraphView, name: str, depth: int = _DEPTH) -> bool:
+    """Whether the tensor of name `name` holds 0 and 1 only: whole numbers within 0 and 1."""
     return interval(view, name) in ((0.0, 1.0), (0.0, 0.0), (1.0, 1.0)) and _is_whole(view, name, depth)
 
 
@@ -124,9 +130,7 @@ REWRITE = Rewrite(
     why="fp16 ends at -65,504; what such numbers become there depends on the chip (a mask of the smallest float fed at "
     "run time is wrong on v81), and -inf minus -inf is no number. exp(-10,000 + s) is 0 in float32 for every score s "
     "of less than 9,000, as exp(-3.4e38 + s) is, so every row with a place that is not masked is the same bit for "
-    "bit. A row that is masked whole has no meaning; it comes out as if it were not masked, where the original gives "
-    "equal shares (or, with -inf, no number, which PyTorch's exports replace by 0 behind a test for NaN that the "
-    "compiler refuses).",
+    "bit. Rows that are masked whole are what masked-rows makes of them.",
     default=True,
     apply=apply,
 )
