@@ -12,6 +12,8 @@ MODULES: tuple[str, ...] = (
     "plain_functions",
     "plain_forms",
     "adaptive_average_pool",
+    "fourier_plain",
+    "col2im_plain",
     "gather_nd",
     "sum_to_mean",
     "centred_variance",
