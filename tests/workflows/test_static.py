@@ -115,9 +115,9 @@ def test_what_the_fuzzing_keeps_is_what_its_failure_uploads() -> None:
     assert 'SEED="$GITHUB_RUN_ID"' in given  # other inputs every week
     [upload] = [step for step in steps if "upload-artifact" in step.get("uses", "")]
     assert upload["if"] == "${{ failure() }}"
-    dry = subprocess.run(
-        ["make", "--dry-run", "--always-make", "fuzz", *given], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    # Under `make test` a make would say which folder it enters and leaves, too.
+    command = ["make", "--no-print-directory", "--dry-run", "--always-make", "fuzz", *given]
+    dry = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     line = dry.stdout.splitlines()[-1]
     assert re.fullmatch(r"\S+/python -m tests\.fuzz 1000000 --seed .* --minutes 60 --keep dist/fuzz", line), line
     assert upload["with"]["path"] == "dist/fuzz"
