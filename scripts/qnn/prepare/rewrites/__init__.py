@@ -54,6 +54,7 @@ MODULES: tuple[str, ...] = (
     "max_pool_plain",
     "layer_norm_last_axis",
     "matmul_rank",
+    "transpose_rank",
     "trilu_mask",
     "small_integers",
     "top_k_ties",
