@@ -314,3 +314,26 @@ def test_squares_under_a_root_are_scaled_when_asked(epsilon: float, reduce: str,
     assert not any("scaled-squares" in change for change in changes)  # off by default
     factor = next(float(w) for w in weights(after) if w.size == 1 and 0 < w < 1 and np.log2(w) == int(np.log2(w)))
     assert float(np.square(65504 * factor)) * (40 if reduce == "ReduceSum" else 1) <= 65536
+
+
+FAR = np.array(
+    [[LOWEST, -np.inf, -1e9, -7e4, -4e4, -1.5, -1, -6e-8, 0, 6e-8, 1, 4e4, 7e4, 1e9, np.inf, -LOWEST]], np.float32
+)
+
+
+@pytest.mark.parametrize("operator", ["Less", "LessOrEqual", "Greater", "GreaterOrEqual"])
+@pytest.mark.parametrize(("bound", "left"), [(-1.0, False), (0.0, True), (1.0, True), (-30_000.0, False)])
+def test_fed_numbers_are_compared_beyond_fp16(operator: str, bound: float, *, left: bool) -> None:
+    sides = ["c", "x"] if left else ["x", "c"]
+    nodes = [node(operator, sides, ["k"]), node("Cast", ["k"], ["y"], to=FLOAT)]
+    made = model(nodes, [value("x", FAR.shape)], [value("y", FAR.shape)], {"c": np.float32(bound)})
+    after = assert_rewritten(made, {"x": FAR}, "fed-compare")
+    below = (operator[0] == "L") != left
+    assert ("Max" in operators(after), "Min" in operators(after)) == (below, not below)
+
+
+def test_computed_numbers_and_far_bounds_are_compared_as_they_are() -> None:
+    for layer, bound in (("Relu", 0.0), ("Identity", -40_000.0)):
+        nodes = [node(layer, ["x"], ["a"]), node("Less", ["a", "c"], ["k"]), node("Cast", ["k"], ["y"], to=FLOAT)]
+        made = model(nodes, [value("x", FAR.shape)], [value("y", FAR.shape)], {"c": np.float32(bound)})
+        assert assert_left(made, {"x": FAR}, "fed-compare") == []

@@ -35,6 +35,7 @@ MODULES: tuple[str, ...] = (
     "lstm_written_out",
     "rnn_written_out",
     "fed_mask_floor",
+    "fed_compare",
     "softplus_flat",
     "lp_pool_written_out",
     "norm_rank",

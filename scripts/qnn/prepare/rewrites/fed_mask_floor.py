@@ -27,7 +27,7 @@ def _apply(model: ModelProto) -> list[Change]:
         total = view.maker(scores, "Add")
         if total is None or view.is_quantized(softmax) or view.dtype(scores) != TensorProto.FLOAT:
             continue
-        fed = [name for name in total.input if _is_fed(view, str(name), _DEPTH)]
+        fed = [name for name in total.input if is_fed(view, str(name), _DEPTH)]
         if (
             not fed
             or any(view.is_constant(name) for name in total.input)
@@ -46,7 +46,7 @@ def _constant(view: GraphView, name: str, value: float) -> str:
     return view.add_scalar_like(f"{name}_by", value, name)
 
 
-def _is_fed(view: GraphView, name: str, depth: int) -> bool:
+def is_fed(view: GraphView, name: str, depth: int) -> bool:
     """Whether the tensor is a graph input, or made of graph inputs and constants without any layer."""
     node = view.maker(name)
     if node is None:
@@ -54,8 +54,8 @@ def _is_fed(view: GraphView, name: str, depth: int) -> bool:
     if node.op_type not in _MAKES or depth == 0:
         return False
     needed = node.input[:1] if node.op_type in _MOVES else node.input
-    return any(_is_fed(view, str(given), depth - 1) for given in needed) and all(
-        view.is_constant(given) or _is_fed(view, str(given), depth - 1) for given in needed
+    return any(is_fed(view, str(given), depth - 1) for given in needed) and all(
+        view.is_constant(given) or is_fed(view, str(given), depth - 1) for given in needed
     )
 
 
