@@ -42,6 +42,21 @@ def test_rewritten(shape: list[int], perm: list[int], after: list[int]) -> None:
     assert all(len(v.type.tensor_type.shape.dim) <= 5 for v in rewritten.graph.value_info)
 
 
+@pytest.mark.parametrize("axis", [0, 4])
+def test_unfold(axis: int) -> None:
+    places = np.arange(3)[:, None] + np.arange(6)
+    nodes = [
+        node("Gather", ["x", "rows"], ["r"], axis=2),
+        node("Gather", ["r", "columns"], ["c"], axis=axis),
+        node("Transpose", ["c"], ["t"], perm=[0, 1, 2, 4, 3, 5] if axis else [2, 0, 1, 3, 4, 5]),
+        node("Reshape", ["t", "outer"], ["y"]),
+    ]
+    constants = {"rows": places, "columns": places if axis else np.array([[1, 0], [0, 1]]), "outer": np.array([1, -1])}
+    made = model(nodes, [value("x", [2, 4, 8, 8])], [value("y", None)], constants)
+    rewritten = assert_rewritten(made, {"x": noise(2, 4, 8, 8)}, "transpose-rank")
+    assert all(len(v.type.tensor_type.shape.dim) <= 5 for v in rewritten.graph.value_info)
+
+
 @pytest.mark.parametrize(
     ("shape", "perm", "said"),
     [([2, 2, 3, 2, 2, 3], [5, 4, 3, 2, 1, 0], "moves 6 dimensions"), ([2, 3, 2, 4, 5], [4, 3, 2, 1, 0], "")],

@@ -56,6 +56,7 @@ MODULES: tuple[str, ...] = (
     "layer_norm_last_axis",
     "matmul_rank",
     "transpose_rank",
+    "five_dimensions",
     "trilu_mask",
     "small_integers",
     "top_k_ties",

@@ -21,17 +21,36 @@ def _apply(model: ModelProto) -> list[Change]:
     view = GraphView(model)
     changes = []
     for node in view.nodes("Transpose"):
-        shape, before = view.shape(node.input[0]), view.maker(node.input[0], "Reshape")
+        shape, source = view.shape(node.input[0]), _source(view, node.input[0])
         users = view.users(node.output[0])
-        between = before is not None and users and all(user.op_type == "Reshape" for user in users)
+        between = source is not None and users and all(user.op_type == "Reshape" for user in users)
         if shape is None or len(shape) <= _MOST or not between or view.is_output(node.output[0]):
             continue
         sizes, order = merged(shape, attribute(node, "perm", [*range(len(shape))][::-1]))
         if len(sizes) > _MOST:
             changes.append(refused(NAME, node, f"it moves {len(sizes)} dimensions that do not stay together"))
-        elif before is not None and all(view.shape(user.output[0]) is not None for user in users):
-            changes.append(_replace(view, node, str(before.input[0]), sizes, order))
+        elif source is not None and all(view.shape(user.output[0]) is not None for user in users):
+            changes.append(_replace(view, node, _flat(view, source), sizes, order))
     return changes
+
+
+def _source(view: GraphView, name: str) -> NodeProto | None:
+    """What makes the six dimensions: a Reshape, or a Gather with constant positions in several dimensions."""
+    maker = view.maker(name, "Reshape", "Gather")
+    if maker is None or maker.op_type == "Reshape":
+        return maker
+    positions = view.constant(maker.input[1])
+    return maker if positions is not None and positions.ndim > 1 else None
+
+
+def _flat(view: GraphView, source: NodeProto) -> str:
+    """The elements of six dimensions in fewer: the input of a Reshape, or a Gather with positions in one dimension."""
+    if source.op_type == "Reshape":
+        return str(source.input[0])
+    positions = view.constant(source.input[1])
+    at = view.add_constant(f"{source.output[0]}_at", numpy.asarray(positions).reshape(-1))
+    inputs = [str(source.input[0]), at]
+    return view.add_node("Gather", inputs, f"{source.output[0]}_flat", axis=attribute(source, "axis", 0))
 
 
 def merged(shape: Sequence[int], perm: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -62,8 +81,9 @@ def _replace(view: GraphView, node: NodeProto, source: str, sizes: list[int], or
 REWRITE = Rewrite(
     name=NAME,
     title="A Transpose of six dimensions becomes one of fewer",
-    pattern="Reshape, Transpose of six or more dimensions, Reshape (PixelUnshuffle and windows of attention), with "
-    "dimensions of size 1 or such that stay side by side",
+    pattern="Reshape (or a Gather with constant positions in several dimensions, as in PyTorch's unfold), Transpose of "
+    "six or more dimensions, Reshape (PixelUnshuffle and windows of attention), with dimensions of size 1 or such "
+    "that stay side by side",
     why="HTP has five dimensions at most. Dimensions that stay side by side move as one, and those of size 1 are "
     "nothing to move: the elements come out in the same order.",
     default=True,
