@@ -13,6 +13,7 @@ from qnn.binary.info import ContextBinary, GraphInfo, QnnDType, QuantizationInfo
 from qnn.binary.remarks import ChipFacts, remarks
 from qnn.cli import run
 from qnn.errors.base import ExitCode
+from qnn.errors.child import ChildCrashed
 from tests.binary.conftest import DATA
 
 
@@ -179,3 +180,21 @@ def test_a_binary_that_the_runtime_cannot_use_is_shown_and_refused(capsys: pytes
         f"  output 'above' is bool8; {exchanged}",
         f"  output 'best' is int64; {exchanged}",
     ]
+
+
+def test_a_machine_reads_where_the_log_of_a_crash_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Vendor code dies of some damaged files; what it said is kept, and the document says where."""
+
+    def dies(path: Path, host: object, *, log: Path) -> ContextBinary:
+        log.write_text("last words")
+        raise ChildCrashed("read request failed: killed by SIGSEGV", remedy="", log=log)
+
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setattr("qnn.binary.inspecting.inspect_file", dies)
+    assert run(["inspect", "--json", str(DATA / "quantized-sm8650.bin")]) == ExitCode.TOOLCHAIN
+    [error] = json.loads(capsys.readouterr().out)["errors"]
+    assert error["id"] == "QF501"
+    assert Path(error["log"]).read_text() == "last words"

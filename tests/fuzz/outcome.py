@@ -20,7 +20,8 @@ from qnn.errors.base import ExitCode
 _ID = re.compile(r"\bQF\d{3}\b")
 _CODE = re.compile(r"exit code (\d+)")
 # The log of a child process is kept for whoever reports the error, which then names it.
-_NAMES_A_LOG = "\n  log: "
+# As an error says it to people, and in a JSON document.
+_NAMES_A_LOG = re.compile(r'\n  log: |"log": "')
 
 
 class BadOutcome(AssertionError):
@@ -64,7 +65,7 @@ def _fault(outcome: Outcome) -> str | None:
         return "a defect shows"
     if unknown := sorted({id_ for id_ in ids if id_ not in _codes()}):
         return f"{unknown[0]} is no documented id"
-    if outcome.left and _NAMES_A_LOG not in outcome.err:
+    if outcome.left and not _NAMES_A_LOG.search(outcome.err + outcome.out):
         return f"left behind: {', '.join(outcome.left)}"
     return None if outcome.code == 0 or outcome.command[0] == "lint" else _fault_of_error(outcome)
 

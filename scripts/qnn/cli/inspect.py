@@ -44,7 +44,7 @@ def inspect(files: tuple[Path, ...], consumer: str | None, as_json: bool) -> int
             {
                 "schema": SCHEMA_VERSION,
                 "files": [{"path": str(path), **_document(binary)} for path, binary in found.read],
-                "errors": [{"path": str(path), "id": error.id, "message": error.message} for path, error in failed],
+                "errors": [_fault(path, error) for path, error in failed],
             }
         )
     else:
@@ -53,6 +53,12 @@ def inspect(files: tuple[Path, ...], consumer: str | None, as_json: bool) -> int
         for _, error in failed:
             print_error(error)
     return int(failed[0][1].exit_code) if failed else 0
+
+
+def _fault(path: Path, error: ForgeError) -> dict[str, str]:
+    """What --json says of a file that could not be read; `log` where one was kept."""
+    said = {"path": str(path), "id": error.id, "message": error.message}
+    return said if error.log is None else said | {"log": str(error.log)}
 
 
 def _unfit(found: Inspected, consumer: str | None) -> list[tuple[Path, ForgeError]]:
