@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from onnx import ModelProto
 
-from tests.prepare.graphs import Array, model, node, noise, value
+from tests.prepare.graphs import INT64, Array, model, node, noise, value
 from tests.prepare.rewrites.checks import assert_left, assert_rewritten
 
 SHAPE = (2, 4, 3, 6, 5)
@@ -93,3 +93,13 @@ def test_norm(axes: list[int], keep: int) -> None:
 )
 def test_what_is_right_stays(op: str, constants: dict[str, Any]) -> None:
     assert assert_left(*one(op, constants), "five-dimensions") == []
+
+
+@pytest.mark.parametrize(("axis", "keep", "found"), [(1, 0, True), (4, 0, True), (1, 1, False)])
+def test_position_of_the_largest(axis: int, keep: int, *, found: bool) -> None:
+    made = node("ArgMax", ["x"], ["y"], axis=axis, keepdims=keep)
+    graph = model([made], [value("x", SHAPE)], [value("y", None, INT64)])
+    if found:
+        assert ranks(assert_rewritten(graph, {"x": noise(*SHAPE)}, "arg-flat"), "ArgMax") == [3 if axis == 1 else 2]
+    else:  # a result of five dimensions crashes the compiler
+        assert_left(graph, {"x": noise(*SHAPE)}, "arg-flat")

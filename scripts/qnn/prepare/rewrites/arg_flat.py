@@ -15,20 +15,24 @@ from qnn.prepare.rewrites.view import GraphView, attribute
 
 NAME = "arg-flat"
 _LEAST_RANK = 3
+_MOST = 4  # dimensions that HTP has it for
 
 
 def _apply(model: ModelProto) -> list[Change]:
     view = GraphView(model)
     changes: list[Change] = []
-    if not view.nodes(*LAYERS):
-        return changes
+    layers = bool(view.nodes(*LAYERS))
     for node in view.nodes("ArgMax", "ArgMin"):
         shape, made = view.shape(node.input[0]), view.shape(node.output[0])
         if shape is None or made is None or len(shape) < _LEAST_RANK or view.is_quantized(node):
             continue
         axis = int(attribute(node, "axis", 0)) % len(shape)
         # Over the channels and without keeping their axis it is right, and common.
-        if not _reaches_an_output(view, str(node.output[0])) or (axis == 1 and not attribute(node, "keepdims", 1)):
+        kept = axis != 1 or bool(attribute(node, "keepdims", 1))
+        # A result of five dimensions crashes the compiler, so it is left to be refused.
+        if len(made) > _MOST:
+            continue
+        if len(shape) <= _MOST and not (layers and kept and _reaches_an_output(view, str(node.output[0]))):
             continue
         name = str(node.output[0])
         flat = [prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :])]
@@ -54,9 +58,11 @@ REWRITE = Rewrite(
     name=NAME,
     title="An ArgMax that becomes an output is computed on a flat tensor",
     pattern="ArgMax or ArgMin of three or more dimensions whose result is an output as int64, in a graph with layers "
-    "that the compiler computes with channels last, other than over axis 1 with keepdims 0",
+    "that the compiler computes with channels last, other than over axis 1 with keepdims 0; one of five dimensions "
+    "with keepdims 0",
     why="Behind such a layer the compiler turns the result's axes and loses its type on the way: the binary has int32 "
-    "where the graph says int64, and does not run. Reshaped to three dimensions before, it keeps it.",
+    "where the graph says int64, and does not run. Reshaped to three dimensions before, it keeps it. It has "
+    "none of five dimensions.",
     default=True,
     apply=_apply,
 )
