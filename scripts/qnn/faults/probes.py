@@ -166,6 +166,36 @@ def _fed_mask() -> ProbeGraph:
     return graph(nodes, {"s": noise(1, 2, 6, 6), "m": mask.reshape(1, 1, 6, 6)}, {"v": noise(1, 2, 6, 4, seed=1)})
 
 
+def _masked_rows() -> ProbeGraph:
+    """Left padding under a causal mask, as PyTorch exports it: the first rows of the second sample see nothing."""
+    nodes = [
+        node("Less", ["start", "place"], ["padded"]),
+        node("And", ["padded", "causal"], ["kept"]),
+        node("Where", ["kept", "zero", "low"], ["m"]),
+        node("MatMul", ["x", "w"], ["s"]),
+        node("Add", ["s", "m"], ["a"]),
+        node("Softmax", ["a"], ["p"], axis=-1),
+        node("IsNaN", ["p"], ["none"]),
+        node("Where", ["none", "zero", "p"], ["q"]),
+        node("MatMul", ["q", "v"], ["y"]),
+    ]
+    constants = {
+        "place": numpy.arange(6, dtype=numpy.float32),
+        "causal": numpy.tril(numpy.ones((6, 6), numpy.bool_)),
+        "zero": numpy.float32(0),
+        "low": numpy.float32(-numpy.inf),
+        "w": noise(6, 6, seed=1),
+        "v": noise(2, 2, 6, 4, seed=2),
+    }
+    start = numpy.array([-0.5, 2.5], numpy.float32).reshape(2, 1, 1, 1)
+    return graph(nodes, {"x": noise(2, 2, 6, 6), "start": start}, constants)
+
+
+def _fed_compare() -> ProbeGraph:
+    nodes = [node("Less", ["x", "c"], ["k"]), node("Cast", ["k"], ["y"], to=TensorProto.FLOAT)]
+    return graph(nodes, {"x": _numbers(-3.4e38, -1e9, -70000, -40000, -1.5, -0.5, 0, 1e9)}, {"c": numpy.float32(-1)})
+
+
 def _rank_6() -> ProbeGraph:
     nodes = [node("Reshape", ["x", "s"], ["a"]), node("Add", ["a", "b"], ["c"])]
     nodes.append(node("ReduceSum", ["c", "axes"], ["y"], keepdims=0))
@@ -300,6 +330,8 @@ FLOAT_PROBES: Mapping[str, Callable[[], ProbeGraph]] = {
     "softmax-written-out": lambda: _written("softmax"),
     "log-sum-exp": lambda: _written("log-sum-exp"),
     "fed-mask": _fed_mask,
+    "masked-rows": _masked_rows,
+    "fed-compare": _fed_compare,
     "reduce-l2": _reduce_l2,
     "top-k-ties": _top_k,
     "uint8-to-float": lambda: _cast(_BYTES, TensorProto.FLOAT),
