@@ -31,16 +31,30 @@ def _apply(model: ModelProto) -> list[Change]:
 
 
 def _log(view: GraphView, node: NodeProto) -> str | None:
-    """log(1 + exp(x)) and log(sum(exp(x)))."""
+    """log(1 + exp(x)), log(exp(a) + exp(b)) and log(sum(exp(x)))."""
     source = _exp_plus_one(view, str(node.input[0]))
     if source is not None:
         view.replace(node, "Softplus", [source])
         return "log(1 + exp(x)) became Softplus"
+    two = view.maker(node.input[0], "Add")
+    powers = [view.maker(name, "Exp") for name in two.input] if two is not None else []
+    if len(powers) == 2 and powers[0] is not None and powers[1] is not None:
+        return _log_add_exp(view, node, str(powers[0].input[0]), str(powers[1].input[0]))
     total = view.maker(node.input[0], "ReduceSum")
     inner = view.maker(total.input[0], "Exp") if total is not None else None
     if total is None or inner is None:
         return None
     return _log_sum_exp(view, node, total, str(inner.input[0]))
+
+
+def _log_add_exp(view: GraphView, node: NodeProto, one: str, other: str) -> str:
+    """max(a, b) + log(1 + exp(-|a - b|))."""
+    wanted = str(node.output[0])
+    most = view.add_node("Max", [one, other], f"{wanted}_most")
+    apart = view.add_node("Abs", [view.add_node("Sub", [one, other], f"{wanted}_difference")], f"{wanted}_apart")
+    rest = view.add_node("Softplus", [view.add_node("Neg", [apart], f"{wanted}_below")], f"{wanted}_rest")
+    view.replace(node, "Add", [most, rest])
+    return "log(exp(a) + exp(b)) around the larger one"
 
 
 def _reduce_log_sum_exp(view: GraphView, node: NodeProto) -> str | None:
@@ -140,8 +154,8 @@ _RULES = {"Log": _log, "ReduceLogSumExp": _reduce_log_sum_exp, "Div": _div, "Rec
 REWRITE = Rewrite(
     name=NAME,
     title="Functions written out with Exp keep to fp16's range",
-    pattern="log(1 + exp(x)); log(sum(exp(x))) and ReduceLogSumExp; exp(x) / sum(exp(x)), with or without the "
-    "largest x taken away first; y / (1 + exp(-x)) where -x may be above 80",
+    pattern="log(1 + exp(x)); log(exp(a) + exp(b)); log(sum(exp(x))) and ReduceLogSumExp; exp(x) / sum(exp(x)), "
+    "with or without the largest x taken away first; y / (1 + exp(-x)) where -x may be above 80",
     why="exp(x) leaves fp16 at x = 11.1, is 0 on HTP from 89 on, and is garbage below -88. Softplus and "
     "Softmax are right for every x; around its largest element a LogSumExp has no exponent above 0; and "
     "where the exponent is bounded, 1 / (1 + exp(-x)) is 0 and not 1.",
