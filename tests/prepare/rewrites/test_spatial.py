@@ -47,6 +47,8 @@ def test_constant_pad(x: Array, constants: dict[str, Any]) -> None:
         ("Conv", {}, 1.0, False),
         ("MaxPool", {"kernel_shape": [3, 3]}, 0.0, True),
         ("MaxPool", {"kernel_shape": [3, 3]}, -1e38, False),
+        ("MaxPool", {"kernel_shape": [2, 2]}, -1e38, True),
+        ("MaxPool", {"kernel_shape": [2, 2], "strides": [2, 2]}, float("-inf"), True),
     ],
 )
 def test_pad_before_a_layer(layer: str, attributes: dict[str, Any], number: float, *, rewritten: bool) -> None:
