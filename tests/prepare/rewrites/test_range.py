@@ -337,3 +337,19 @@ def test_computed_numbers_and_far_bounds_are_compared_as_they_are() -> None:
         nodes = [node(layer, ["x"], ["a"]), node("Less", ["a", "c"], ["k"]), node("Cast", ["k"], ["y"], to=FLOAT)]
         made = model(nodes, [value("x", FAR.shape)], [value("y", FAR.shape)], {"c": np.float32(bound)})
         assert assert_left(made, {"x": FAR}, "fed-compare") == []
+
+
+@pytest.mark.parametrize(("operator", "factor"), [("Mul", 1e8), ("Mul", 70_000.0), ("Div", 1e6), ("Div", 2.0**30)])
+def test_factors_beyond_fp16_come_in_two_parts(operator: str, factor: float) -> None:
+    for shape in ((), (1, 1)):
+        constants = {"c": np.full(shape, factor, np.float32)}
+        made = model([node(operator, ["x", "c"], ["y"])], [value("x", [3, 5])], [value("y", [3, 5])], constants)
+        after = assert_rewritten(made, {"x": noise(3, 5)}, "large-factor", within=0.0)
+        assert max(float(w.max()) for w in weights(after)) <= 65504
+        assert operators(after) == ["Mul", operator]
+
+
+@pytest.mark.parametrize(("nodes", "factor"), [(["x", "c"], 65_504.0), (["x", "c"], -1e9), (["c", "x"], 1e6)])
+def test_other_factors_are_left(nodes: list[str], factor: float) -> None:
+    made = model([node("Div", nodes, ["y"])], [value("x", [3, 5])], [value("y", [3, 5])], {"c": np.float32(factor)})
+    assert assert_left(made, {"x": noise(3, 5)}, "large-factor") == []

@@ -36,6 +36,7 @@ MODULES: tuple[str, ...] = (
     "rnn_written_out",
     "fed_mask_floor",
     "fed_compare",
+    "large_factor",
     "softplus_flat",
     "lp_pool_written_out",
     "norm_rank",
