@@ -29,6 +29,33 @@ def _pad_max_pool() -> ProbeGraph:
     return graph(nodes, {"x": noise(1, 4, 12, 12) - 3}, constants)
 
 
+def _pad_even_max_pool() -> ProbeGraph:
+    nodes = [node("Pad", ["x", "p", "v"], ["q"]), node("MaxPool", ["q"], ["y"], kernel_shape=[2, 2], strides=[2, 2])]
+    constants = {"p": numpy.array([0, 0, 0, 0, 0, 0, 1, 1]), "v": numpy.float32(-numpy.inf)}
+    return graph(nodes, {"x": noise(1, 4, 9, 9) - 3}, constants)
+
+
+def _dft() -> ProbeGraph:
+    nodes = [node("Unsqueeze", ["x", "last"], ["u"]), node("DFT", ["u"], ["y"], onesided=1)]
+    return graph(nodes, {"x": noise(1, 64)}, {"last": numpy.array([-1])}, opset=17)
+
+
+def _col2im() -> ProbeGraph:
+    constants = {"image": numpy.array([12, 12]), "block": numpy.array([4, 4])}
+    nodes = [node("Col2Im", ["x", "image", "block"], ["y"], strides=[2, 2])]
+    return graph(nodes, {"x": noise(1, 32, 25)}, constants, opset=18)
+
+
+def _pixel_unshuffle() -> ProbeGraph:
+    nodes = [
+        node("Reshape", ["x", "inner"], ["r"]),
+        node("Transpose", ["r"], ["t"], perm=[0, 1, 3, 5, 2, 4]),
+        node("Reshape", ["t", "outer"], ["y"]),
+    ]
+    constants = {"inner": numpy.array([1, 2, 4, 3, 4, 3]), "outer": numpy.array([1, 18, 4, 4])}
+    return graph(nodes, {"x": noise(1, 2, 12, 12)}, constants)
+
+
 def _pool(op_type: str, *shape: int, opset: int = 19, **attributes: Any) -> ProbeGraph:
     return one(op_type, numpy.abs(noise(*shape)) + 1, opset=opset, **attributes)
 
@@ -87,6 +114,11 @@ SPATIAL_PROBES: Mapping[str, Callable[[], ProbeGraph]] = {
     "pad-axes": _pad_axes,
     "pad-value-between-convs": _pad_value,
     "pad-before-max-pool": _pad_max_pool,
+    "pad-before-even-max-pool": _pad_even_max_pool,
+    "dft": _dft,
+    "col2im": _col2im,
+    "pixel-unshuffle": _pixel_unshuffle,
+    "tanh-5d": lambda: one("Tanh", noise(1, 4, 3, 6, 5)),
     "average-pool-odd": lambda: _pool("AveragePool", 1, 4, 15, 15, kernel_shape=[3, 3], pads=[1] * 4),
     "average-pool-dilated": lambda: _pool("AveragePool", 1, 4, 16, 16, kernel_shape=[3, 3], dilations=[2, 2]),
     "max-pool-dilated": lambda: _pool("MaxPool", 1, 4, 15, 15, opset=17, kernel_shape=[3, 3], dilations=[2, 2]),

@@ -88,6 +88,14 @@ def test_a_window_that_is_fed_stays() -> None:
     assert "no constant" in said
 
 
+def test_sides_that_are_not_said_stay() -> None:
+    made = node("STFT", ["x", "step", "w"], ["y"])
+    constants = {"step": np.array(8), "w": np.hanning(16).astype(np.float32)}
+    graph = model([made], [value("x", [1, 64, 1])], [value("y", None)], constants)
+    (said,) = assert_left(graph, {"x": noise(1, 64, 1)}, "fourier-plain")
+    assert "onesided=1" in said
+
+
 @pytest.mark.parametrize(
     ("columns", "image", "block", "written"),
     [
