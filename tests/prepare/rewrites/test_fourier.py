@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import ModelProto
 
-from tests.prepare.graphs import Array, model, node, noise, operators, value
-from tests.prepare.rewrites.checks import assert_left, assert_rewritten
+from tests.prepare.graphs import model, node, noise, operators, value
+from tests.prepare.rewrites.checks import assert_rewritten
 
 # ONNX Runtime's own transforms of lengths that are no power of two are off by so much.
 FAST = 1e-5
@@ -49,51 +48,6 @@ def dft(shape: tuple[int, ...], *, length: int | None = None, axis: int = -2, op
 def test_dft(shape: tuple[int, ...], written: dict[str, Any]) -> None:
     made, feeds = dft(shape, **written)
     assert "MatMul" in operators(assert_rewritten(made, feeds, "fourier-plain", within=FAST))
-
-
-def stft(
-    shape: tuple[int, ...], step: int, window: Array | None, *, length: int | None = None, onesided: int = 1
-) -> tuple[ModelProto, dict[str, Array]]:
-    constants: dict[str, Array] = {"step": np.array(step)}
-    if window is not None:
-        constants["w"] = window.astype(np.float32)
-    if length is not None:
-        constants["n"] = np.array(length)
-    inputs = ["x", "step", "" if window is None else "w", "" if length is None else "n"]
-    made = node("STFT", inputs, ["y"], onesided=onesided)
-    return model([made], [value("x", shape)], [value("y", None)], constants), {"x": noise(*shape)}
-
-
-@pytest.mark.parametrize(
-    ("made", "kernel"),
-    [
-        (stft((1, 320, 1), 16, np.hanning(64)), [4]),
-        (stft((2, 333), 10, np.hanning(25)), [5]),
-        (stft((1, 100, 1), 7, np.hanning(16)), [16]),
-        (stft((1, 160, 1), 16, None, length=32), [2]),
-        (stft((1, 160, 1), 16, np.hanning(32), length=32, onesided=0), [2]),
-    ],
-)
-def test_stft(made: tuple[ModelProto, dict[str, Array]], kernel: list[int]) -> None:
-    after = assert_rewritten(*made, "fourier-plain", within=FAST)
-    (conv,) = (made for made in after.graph.node if made.op_type == "Conv")
-    assert next(list(a.ints) for a in conv.attribute if a.name == "kernel_shape") == kernel
-
-
-def test_a_window_that_is_fed_stays() -> None:
-    made = node("STFT", ["x", "step", "w"], ["y"])
-    given = [value("x", [1, 64, 1]), value("w", [16])]
-    graph = model([made], given, [value("y", None)], {"step": np.array(8)})
-    (said,) = assert_left(graph, {"x": noise(1, 64, 1), "w": noise(16)}, "fourier-plain")
-    assert "no constant" in said
-
-
-def test_sides_that_are_not_said_stay() -> None:
-    made = node("STFT", ["x", "step", "w"], ["y"])
-    constants = {"step": np.array(8), "w": np.hanning(16).astype(np.float32)}
-    graph = model([made], [value("x", [1, 64, 1])], [value("y", None)], constants)
-    (said,) = assert_left(graph, {"x": noise(1, 64, 1)}, "fourier-plain")
-    assert "onesided=1" in said
 
 
 @pytest.mark.parametrize(

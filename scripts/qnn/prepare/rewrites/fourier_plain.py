@@ -1,8 +1,8 @@
-"""STFT and DFT as products with the Fourier basis."""
+"""DFT as a product with the Fourier basis."""
 
 from __future__ import annotations
 
-from math import gcd, prod
+from math import prod
 
 import numpy
 from onnx import ModelProto, NodeProto
@@ -15,22 +15,19 @@ from qnn.prepare.rewrites.view import Array, GraphView, attribute
 
 NAME = "fourier-plain"
 _AXIS_AS_INPUT = 20
-_SIGNAL_RANKS = (2, 3)
 
 
 def _apply(model: ModelProto) -> list[Change]:
     view = GraphView(model)
     changes = []
-    for node in view.nodes("STFT", "DFT"):
+    for node in view.nodes("DFT"):
         known = view.shape(node.input[0]) is not None and view.shape(node.output[0]) is not None
         if not known or not view.is_float(node.input[0]):
             changes.append(refused(NAME, node, "only of float32 of a known shape is it a product"))
         elif any(name and view.constant(name) is None for name in node.input[1:]):
-            changes.append(refused(NAME, node, "its window, step or length is no constant"))
-        elif node.op_type == "DFT":
-            changes.append(_dft(view, node))
+            changes.append(refused(NAME, node, "its length or axis is no constant"))
         else:
-            changes.append(_stft(view, node))
+            changes.append(_dft(view, node))
     return changes
 
 
@@ -90,52 +87,6 @@ def _axis(view: GraphView, node: NodeProto) -> int:
     return -2 if given is None else int(given)
 
 
-def _stft(view: GraphView, node: NodeProto) -> Change:
-    signal, made = view.shape(node.input[0]) or (), str(node.output[0])
-    frames, bins = (view.shape(made) or ())[1:3]
-    step = view.scalar(node.input[1])
-    window, length = _window(view, node)
-    real = len(signal) in _SIGNAL_RANKS and signal[2:] in ((), (1,))
-    if step is None or length is None or not real:
-        return refused(NAME, node, "it is no STFT of real numbers whose window is known")
-    # Where onesided is not written, ONNX's shape inference and ONNX Runtime take different defaults.
-    if bins != (length // 2 + 1 if attribute(node, "onesided", 1) else length):
-        return refused(NAME, node, "write onesided=1: without it the number of its frequencies is not certain")
-    hop = int(step)
-    # In pieces as long as frame and step allow, which become channels: the kernel is as many times shorter.
-    piece = gcd(hop, length)
-    used = (frames - 1) * hop + length
-    name = reshaped(view, node.input[0], signal[:2], f"{made}_signal")
-    if used < signal[1]:
-        cut = [view.add_constant(f"{made}_{what}", numpy.array([at])) for what, at in _cut(used)]
-        name = view.add_node("Slice", [name, *cut], f"{made}_used")
-    name = reshaped(view, name, [signal[0], used // piece, piece], f"{made}_pieces")
-    name = transposed(view, name, [0, 2, 1], f"{made}_channels")
-    weights = _parts(window[:, None] * _basis(length, bins, length)).transpose(2, 1, 0).reshape(2 * bins, -1, piece)
-    kernel = view.add_constant(f"{made}_basis", weights.transpose(0, 2, 1).astype(_dtype(view, node)))
-    name = view.add_node(
-        "Conv", [name, kernel], f"{made}_product", kernel_shape=[length // piece], strides=[hop // piece]
-    )
-    name = reshaped(view, name, [signal[0], 2, bins, frames], f"{made}_parts")
-    new = view.replace(node, "Transpose", [name], perm=[0, 3, 2, 1])
-    return applied(NAME, new, f"frames of {length} became a Conv by the Fourier basis")
-
-
-def _cut(used: int) -> list[tuple[str, int]]:
-    return [("from", 0), ("to", used), ("along", 1)]
-
-
-def _window(view: GraphView, node: NodeProto) -> tuple[Array, int | None]:
-    """float64[length] and its length; None where neither the window nor the frame's length is given, or they differ."""
-    window = view.constant(node.input[2]) if len(node.input) > 2 and node.input[2] else None
-    given = view.scalar(node.input[3]) if len(node.input) > 3 and node.input[3] else None
-    length = None if given is None else int(given)
-    if window is None:
-        return numpy.ones(length or 0), length
-    fits = window.ndim == 1 and length in (None, len(window))
-    return window.astype(numpy.float64), len(window) if fits else None
-
-
 def _dtype(view: GraphView, node: NodeProto) -> numpy.dtype[numpy.generic]:
     dtype: numpy.dtype[numpy.generic] = tensor_dtype_to_np_dtype(view.dtype(node.input[0]))
     return dtype
@@ -143,11 +94,10 @@ def _dtype(view: GraphView, node: NodeProto) -> numpy.dtype[numpy.generic]:
 
 REWRITE = Rewrite(
     name=NAME,
-    title="STFT and DFT become products with the Fourier basis",
-    pattern="DFT, along any axis, inverse or not; STFT of real numbers with a constant window (torch.stft, torch.fft)",
-    why="The compiler has no DFT; an STFT of 64 was right as it was, others were not tried. Both are linear: a DFT is a "
-    "MatMul, an STFT a Conv, by constants. They are summed in another order than a fast transform, whose own error in "
-    "ONNX Runtime, up to 1e-5 of the largest number, is the larger one.",
+    title="DFT becomes a product with the Fourier basis",
+    pattern="DFT, along any axis, inverse or not (torch.fft)",
+    why="The compiler has no DFT (STFT it has). A DFT is a MatMul by a constant. It is summed in another order than a "
+    "fast transform, whose own error in ONNX Runtime, up to 1e-5 of the largest number, is the larger one.",
     default=True,
     apply=_apply,
 )
