@@ -281,6 +281,12 @@ def test_masks_without_whole_rows_are_left() -> None:
     assert_rewritten(made, feeds, "masked-rows")
 
 
+@pytest.mark.parametrize("low", [LOWEST, np.float32(-1e4)])
+def test_a_mask_of_keys_alone_masks_no_row_whole_and_costs_nothing(low: np.float32) -> None:
+    made, feeds = left_padded([*SEEN, node("Where", ["b4", "zero", "low"], ["m"]), SUM], low)
+    assert assert_left(made, feeds, "masked-rows") == []
+
+
 def test_ordinary_negative_numbers_and_other_adds_are_left() -> None:
     bias = noise(6, 6) * np.float32(1000) - np.float32(20_000)
     made, feeds = attention([node("Identity", ["c"], ["m"])], {"c": bias})

@@ -98,12 +98,18 @@ def _sum_of(view: GraphView, node: NodeProto) -> _Sum | None:
         scores.append(str(where.input[chosen]))
         masks.append(term)  # made into a mask of its own by _mask
         lows.append(low)
-    if not scores or not masks or not all(view.shape(mask) for mask in masks):
+    shapes = [view.shape(mask) for mask in masks]
+    if not scores or not masks or not all(shapes) or all(_is_of_keys(shape or ()) for shape in shapes):
         return None
     constants = [array for mask in masks if (array := _constant(view, mask)) is not None]
     if len(constants) == len(masks) and not _is_row_masked(constants):
         return None
     return _Sum(tuple(scores), tuple(masks), max(lows))
+
+
+def _is_of_keys(shape: tuple[int, ...]) -> bool:
+    """Whether a mask is the same for every row: it masks all of them whole (nothing but padding) or none."""
+    return len(shape) < 2 or shape[-2] == 1
 
 
 def _terms(view: GraphView, node: NodeProto, depth: int) -> list[str]:
@@ -215,7 +221,8 @@ REWRITE = Rewrite(
     name=NAME,
     title="Rows that a mask may mask whole keep their meaning",
     pattern="Softmax over the last axis of a sum with masks (Where of 0 and at most -9,000, such a number multiplied "
-    "by 0 or 1, or Where of the scores themselves) that are computed in the graph, or that mask a row whole; "
+    "by 0 or 1, or Where of the scores themselves) that are computed in the graph and differ from row to row, or that "
+    "mask a row whole; "
     "Where(IsNaN(p), 0, p) behind it",
     why="With left padding some rows have no place that is not masked. In float32 a mask of -1e9 or -3.4e38 swallows "
     "the scores of such a row, which gives equal shares; with the numbers that fp16 has (see softmax-mask) the scores "
