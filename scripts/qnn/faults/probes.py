@@ -308,6 +308,9 @@ FLOAT_PROBES: Mapping[str, Callable[[], ProbeGraph]] = {
     "conv-large-pads": lambda: graph(
         [node("Conv", ["x", "w"], ["y"], pads=[3] * 4)], {"x": noise(1, 4, 16, 16)}, {"w": noise(8, 4, 3, 3, seed=1)}
     ),
+    "large-factor": lambda: graph(
+        [node("Mul", ["x", "k"], ["y"])], {"x": noise(4, 32, scale=1e-3)}, {"k": numpy.float32(1e5)}
+    ),
     "conv-wide-relu": lambda: _wide_conv([node("Relu", ["c"], ["y"])]),
     "conv-wide-relu-behind-scale": lambda: _wide_conv([node("Mul", ["c", "s"], ["t"]), node("Relu", ["t"], ["y"])]),
     "average-pool-ceil": lambda: one(
