@@ -72,7 +72,8 @@ def transform(model: ModelProto, request: PrepareRequest) -> tuple[ModelProto, l
     changes += canonical.settle_names(model)
     model, done = settle_resizes(shapes.infer(model))
     changes += done
-    canonical.sort_graph(model)
+    if done:  # sorting costs a second copy of the weights
+        canonical.sort_graph(model)
     changes += complete_shapes(model)
     model, done = apply_rewrites(model, request.rewrites)
     changes += done

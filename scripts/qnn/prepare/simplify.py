@@ -88,7 +88,8 @@ def simplify(model: ModelProto) -> tuple[ModelProto, list[Change]]:
     changes: list[Change] = []
     while True:
         model, sized = settle_resizes(shapes.infer(model))
-        sort_graph(model)
+        if sized:  # sorting costs a second copy of the weights
+            sort_graph(model)
         model, note = _simplify_once(model)
         lift_constants(model)
         sort_graph(model)
