@@ -249,22 +249,22 @@ def _tail(report: Report) -> str:
 
 def _remarks(report: Report) -> str:
     """Warnings stop nothing, so they come after what was built."""
-    if not report.remarks:
-        return ""
-    kept = fill((remark_line(remark) for remark in report.remarks), _REMARKS, utf16)
-    left = len(report.remarks) - len(kept)
-    rest = [f"- {left:,} more"] if left else []
-    return _details(f"⚠️ {count(len(report.remarks), 'warning')}", "\n".join([*kept, *rest]))
+    summary = f"⚠️ {count(len(report.remarks), 'warning')}"
+    return _folded(summary, [remark_line(remark) for remark in report.remarks], _REMARKS)
 
 
 def _hints(report: Report) -> str:
     """Hints never say that anything is wrong, so they come last and folded."""
-    if not report.hints:
+    return _folded(f"💡 {hints_words(report.hints)}", [hint_line(hint) for hint in report.hints], _HINTS)
+
+
+def _folded(summary: str, lines: Sequence[str], room: int) -> str:
+    """Details with as many lines as there is room for and how many more there are; nothing without lines."""
+    if not lines:
         return ""
-    kept = fill((hint_line(hint) for hint in report.hints), _HINTS, utf16)
-    left = len(report.hints) - len(kept)
-    rest = [f"- {left:,} more"] if left else []
-    return _details(f"💡 {hints_words(report.hints)}", "\n".join([*kept, *rest]))
+    kept = fill(lines, room, utf16)
+    rest = [f"- {len(lines) - len(kept):,} more"] if len(kept) < len(lines) else []
+    return _details(summary, "\n".join([*kept, *rest]))
 
 
 def _skipped(report: Report) -> str:
